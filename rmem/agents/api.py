@@ -31,13 +31,13 @@ class AgentMemoryAPI:
     """
 
     def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None, *, brain: Brain | None = None) -> None:
-        """`brain` is the archive where it is open already; it is closed with this."""
+        """`brain` is an already open archive; `close` closes it, too."""
         self._system = MemorySystem(MemoryConfig.of(config), brain)
         self._spaces: dict[str, MemorySpace] = {}
 
     @property
     def config(self) -> MemoryConfig:
-        """The configuration as it is now."""
+        """Return the current configuration."""
         return self._system.config
 
     # Storing
@@ -45,19 +45,19 @@ class AgentMemoryAPI:
     def store_agent_state(
         self, agent_id: str, state_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
-        """Store an agent's state; the id of the memory. A returned call is on disk and can be found."""
+        """Store an agent's state; return the id of the memory. It is on disk and can be found when this returns."""
         return self._space(agent_id, raise_store_error).store("state", state_data, step_number, priority)
 
     def store_agent_interaction(
         self, agent_id: str, interaction_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
-        """Store an interaction with somebody; the id of the memory."""
+        """Store an interaction with another agent; return the id of the memory."""
         return self._space(agent_id, raise_store_error).store("interaction", interaction_data, step_number, priority)
 
     def store_agent_action(
         self, agent_id: str, action_data: Mapping[str, Any], step_number: int, priority: float = 1.0
     ) -> str:
-        """Store what an agent did; the id of the memory."""
+        """Store an action of an agent; return the id of the memory."""
         return self._space(agent_id, raise_store_error).store("action", action_data, step_number, priority)
 
     # Retrieving
@@ -65,34 +65,34 @@ class AgentMemoryAPI:
     def retrieve_similar_states(
         self, agent_id: str, query_state: Mapping[str, Any], k: int = 5, memory_type: str | None = None
     ) -> Memories:
-        """The memories most like a state, best first."""
+        """Return the memories most similar to a state, best first."""
         return self._space(agent_id, raise_retrieval_error).retrieve_similar_states(query_state, k, memory_type)
 
     def retrieve_by_time_range(
         self, agent_id: str, start_step: int, end_step: int, memory_type: str | None = None
     ) -> Memories:
-        """All memories from one step to another (both included), by step."""
+        """Return all memories from one step to another (both included), by step."""
         return self._space(agent_id, raise_retrieval_error).retrieve_by_time_range(start_step, end_step, memory_type)
 
     def retrieve_by_attributes(
         self, agent_id: str, attributes: Mapping[str, Any], memory_type: str | None = None
     ) -> Memories:
-        """All memories whose contents have these values, by step."""
+        """Return all memories whose contents have these values, by step."""
         return self._space(agent_id, raise_retrieval_error).retrieve_by_attributes(attributes, memory_type)
 
     def get_memory(self, agent_id: str, memory_id: str) -> MemoryEntry | None:
-        """One memory of an agent as it was stored, with its attachments; None if there is none."""
+        """Return one memory of an agent with its attachments; None if there is none."""
         return self._space(agent_id, raise_retrieval_error).get(memory_id)
 
     # Managing
 
     def list_agents(self) -> list[str]:
-        """The names of all agents that have memories here, sorted."""
+        """Return the names of all agents that have memories, sorted."""
         with raise_retrieval_error(None):
             return sorted(self._system.agents())
 
     def clear_agent_memory(self, agent_id: str, memory_tiers: Sequence[str] | None = None) -> bool:
-        """Remove the memories of an agent for good, or those in some tiers; True when they are gone. Memories of other
+        """Remove the memories of an agent permanently, or those in some tiers; True when done. Memories of other
         agents stay, even if they name this one: `forget(subject=…)` removes those too."""
         self._space(agent_id, raise_maintenance_error).clear(memory_tiers)
         return True
@@ -113,8 +113,9 @@ class AgentMemoryAPI:
         subject: str | None = None,
         dry_run: bool = False,
     ) -> bool | list[str]:
-        """Remove one memory of an agent for good; whether there was one. With `subject`, remove all that concerns a
-        person or an agent, whoever remembers it, from every tier; the ids. `dry_run` only tells them."""
+        """Remove one memory of an agent permanently; return whether there was one. With `subject`, remove all that
+        concerns a person or an agent, whichever agent remembers it, from every tier; return the ids. `dry_run` only
+        returns them."""
         with raise_maintenance_error(agent_id):
             if subject is not None and agent_id is None and memory_id is None:
                 gone = self._system.brain.forget(subject=subject, dry_run=dry_run)
@@ -126,7 +127,8 @@ class AgentMemoryAPI:
         return self._space(agent_id, raise_maintenance_error).forget(memory_id)
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
-        """Remove what has faded, of all agents and tiers: (id, retention), the most faded first; see `Brain.prune`.
+        """Remove faded memories of all agents and tiers; return (id, retention), the most faded first; see
+        `Brain.prune`.
 
         api.prune({"below": 0.05, "steps_per_day": 1000})
         """
@@ -142,11 +144,11 @@ class AgentMemoryAPI:
             self._system.forgot(agent)
 
     def set_importance_score(self, agent_id: str, memory_id: str, importance_score: float) -> bool:
-        """Change how important a memory is, from 0 to 1; whether there is such a memory of this agent."""
+        """Set the importance of a memory, 0 to 1; return whether the agent has such a memory."""
         return self._space(agent_id, raise_maintenance_error).set_importance(memory_id, importance_score)
 
     def configure_memory_system(self, config: ConfigUpdate) -> bool:
-        """Change the configuration of this open memory; True when it holds. All is checked before anything changes.
+        """Change the configuration of this open memory; True when done. All is checked before anything changes.
 
             api.configure_memory_system({"cleanup_interval": 200, "stm_config.memory_limit": 5000})
 
@@ -156,7 +158,7 @@ class AgentMemoryAPI:
         return True
 
     def get_memory_space(self, agent_id: str) -> MemorySpace:
-        """All that one agent remembers, and every way to ask for it."""
+        """Return the MemorySpace of an agent, with every way to search its memories."""
         return self._space(agent_id, raise_retrieval_error)
 
     def _space(self, agent_id: str, doing: Callable[[object], raise_as]) -> MemorySpace:
@@ -168,8 +170,8 @@ class AgentMemoryAPI:
         return space
 
     def force_memory_maintenance(self, agent_id: str | None = None, *, dry_run: bool = False) -> dict[str, Any]:
-        """Move between tiers what has to move, of one agent or of all: how many went each way, in all and by agent.
-        With `dry_run`, how many would."""
+        """Rebalance the tiers of one agent or of all; return how many memories moved each way, in total and by agent.
+        With `dry_run`, count without moving."""
         with raise_maintenance_error(agent_id):
             agents = self._system.agents() if agent_id is None else [checks.name("agent_id", agent_id)]
             move = self._system.plan if checks.flag("dry_run", dry_run) else self._system.rebalance
@@ -180,20 +182,20 @@ class AgentMemoryAPI:
             return {**total, "agents": by_agent}
 
     def get_memory_statistics(self, agent_id: str) -> MemoryStatistics:
-        """How much an agent remembers, of what kind, where, how compressed, how important, and how the cache does."""
+        """Return the statistics of an agent: memories by type and tier, sizes, importance, and the cache."""
         return self.get_memory_space(agent_id).statistics()
 
     def clear_cache(self) -> None:
-        """Forget all kept answers."""
+        """Clear the cache of answers."""
         self._system.cache.clear()
 
     def set_cache_ttl(self, ttl: float) -> None:
-        """Seconds that answers are kept; 0 turns the cache off."""
+        """Set how many seconds answers are cached; 0 turns the cache off."""
         with raise_retrieval_error(None):
             self._system.cache.set_ttl(ttl)
 
     def close(self) -> None:
-        """Write what waits and let go of files and connections. Closing twice is harmless."""
+        """Write pending changes and close files and connections. Closing twice is harmless."""
         self._system.close()
 
     def __enter__(self) -> Self:
@@ -208,10 +210,10 @@ class AgentMemoryAPI:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # copies of an agent share the open memory
+        return self  # copies of an agent share its open memory
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Where it is unpickled, the memory is opened again by its configuration, once for a process."""
+        """Pickle the configuration; unpickling opens the memory again, once per process."""
         from .recorder import shared_memory
 
         return shared_memory, (self._system.reopening(),)

@@ -15,19 +15,17 @@ if TYPE_CHECKING:
 
 
 HOOKED = "__remembers__"
-"""An attribute of an `act` that is hooked."""
+"""Attribute that marks a hooked `act`."""
 
 
 class BaseAgent:
-    """An agent that has a name, counts its steps and tells its state.
-
-    `process` decides; the one here only takes note. With hooks installed each `act` is one step, unless the agent
-    counts `step_number` itself; an agent that is built again goes on from the last step of its memory, at its first act
-    or as soon as it has its `memory_api`. Its `config` is its own affair, but may be a MemoryConfig or hold one as
-    `memory_config`; `memory_api` is the memory to use.
+    """An agent with a name, a step counter and a state. `process` decides; the one here only records the observation.
+    With hooks installed each `act` is one step, unless the agent counts `step_number` itself; an agent that is built
+    again goes on from the last step of its memory, at its first act or as soon as it has its `memory_api`. Its `config`
+    is its own affair, but may be a MemoryConfig or hold one as `memory_config`; `memory_api` is the memory to use.
     """
 
-    # Of the class, for those who do not call this __init__, and for `install_memory_hooks(memory_api=…)`.
+    # Class attributes, for subclasses that do not call this __init__, and for `install_memory_hooks(memory_api=…)`.
     config: Any = None
     memory_api: Any = None
     step_number: int = 0
@@ -35,7 +33,7 @@ class BaseAgent:
 
     def __init__(self, config: Any = None, agent_id: str | None = None, memory_api: Any = None) -> None:
         self.config = config
-        if checked_memory(memory_api) is not None:
+        if check_memory_api(memory_api) is not None:
             self.memory_api = memory_api
         try:
             self.agent_id = f"agent-{uuid.uuid4().hex[:12]}" if agent_id is None else checks.name("agent_id", agent_id)
@@ -48,7 +46,7 @@ class BaseAgent:
 
     @property
     def memory(self) -> MemorySpace:
-        """What this agent remembers."""
+        """Return the MemorySpace of this agent."""
         from .recorder import memory_of
 
         return memory_of(self).get_memory_space(self.agent_id)
@@ -63,8 +61,8 @@ class BaseAgent:
         return AgentState(agent_id=self.agent_id, step_number=self.step_number)
 
 
-def checked_memory(memory_api: Any) -> Any:
-    """The memory given to an agent, or None. Refused here, for while it acts it would only be logged."""
+def check_memory_api(memory_api: Any) -> Any:
+    """Check the memory given to an agent. Done here, because an error while the agent acts would only be logged."""
     if memory_api is None or (not isinstance(memory_api, type) and hasattr(memory_api, "store_agent_state")):
         return memory_api
     wanted = "an AgentMemoryAPI or an AsyncAgentMemoryAPI"

@@ -38,23 +38,23 @@ class QueryCache:
     """`cache.fetch(key_of(search, "wood", 5), lambda: search("wood", 5), group="agent-1")`.
 
     A TTL of 0 turns it off. Threads that want the same answer at the same time wait for one computation; an answer
-    whose group is invalidated while it is computed is returned but not kept. Exceptions are never kept.
+    whose group is invalidated while it is computed is returned but not cached. Exceptions are never cached.
     """
 
     def __init__(self, ttl: float = 60.0, size: int = 1000, *, timer: Callable[[], float] = time.monotonic) -> None:
         self._size = checks.whole("size", size, low=1)
         self._timer = timer
         self._lock = new_lock()
-        self._lives: weakref.WeakValueDictionary[Hashable, _Life] = weakref.WeakValueDictionary()
-        self._flights: dict[Hashable, _Flight] = {}
+        self._lives: weakref.WeakValueDictionary[Hashable, _Generation] = weakref.WeakValueDictionary()
+        self._flights: dict[Hashable, _Computation] = {}
         self._hits = self._misses = 0
         self._restart(_ttl(ttl))
 
     def _restart(self, ttl: float) -> None:
         self._ttl = ttl
         self._entries: TTLCache[Hashable, _Entry] = TTLCache(self._size, ttl, timer=self._timer)
-        for life in self._lives.values():
-            life.over = True
+        for generation in self._lives.values():
+            generation.over = True
         self._lives.clear()
 
     @property
@@ -62,13 +62,14 @@ class QueryCache:
         return self._ttl
 
     def fetch(self, key: Hashable | None, compute: Callable[[], Result], *, group: Hashable = None) -> Result:
-        """The kept answer, or a computed one. The key None is one that could not be made: nothing is kept."""
+        """Return the cached answer, or compute it. With the key None, for arguments without a key, nothing is
+        cached."""
         while True:
-            found = self._look(key, group, threading.get_ident())
+            found = self._find_or_start(key, group, threading.get_ident())
             if isinstance(found, _Entry):
                 try:
                     return cast(Result, found.value())
-                except Exception:  # some objects can be pickled but not unpickled; then it is computed
+                except Exception:  # an object that can be pickled but not unpickled: compute again
                     key = None
                     continue
             if not found.ours:
@@ -76,84 +77,84 @@ class QueryCache:
                 continue
             try:
                 result = compute()
-                self._keep(found, result)
+                self._store(found, result)
                 return result
             finally:
-                self._land(found)
+                self._finish(found)
 
     async def fetch_async(
         self, key: Hashable | None, compute: Callable[[], Awaitable[Result]], *, group: Hashable = None
     ) -> Result:
-        """`fetch` for a coroutine function; those who wait do not block their loop."""
+        """Like `fetch`, for a coroutine function; waiting does not block the event loop."""
         while True:
-            found = self._look(key, group, asyncio.current_task())
+            found = self._find_or_start(key, group, asyncio.current_task())
             if isinstance(found, _Entry):
                 try:
                     return cast(Result, found.value())
-                except Exception:  # some objects can be pickled but not unpickled; then it is computed
+                except Exception:  # an object that can be pickled but not unpickled: compute again
                     key = None
                     continue
             if not found.ours:
-                # Whoever computes may be in another loop; and one who gives up waiting must not end the wait of all.
+                # The computation may run in another loop; and one cancelled waiter must not cancel the others.
                 await asyncio.shield(asyncio.wrap_future(found.landed))
                 continue
             try:
                 result = await compute()
-                self._keep(found, result)
+                self._store(found, result)
                 return result
             finally:
-                self._land(found)
+                self._finish(found)
 
-    def _look(self, key: Hashable | None, group: Hashable, who: object) -> _Entry | _Flight:
-        """The entry if there is one, else a flight: ours to fly, or another's to wait for."""
+    def _find_or_start(self, key: Hashable | None, group: Hashable, who: object) -> _Entry | _Computation:
+        """Return the cached entry, or a computation: a new one to run, or another thread's to wait for."""
         place = (group, key)
         with self._lock:
             if key is None or not self._ttl:
                 self._misses += 1
-                return _Flight(place, _Life(over=True), who)
-            life = self._lives.get(group)
-            if life is None:
-                life = self._lives[group] = _Life()
+                return _Computation(place, _Generation(over=True), who)
+            generation = self._lives.get(group)
+            if generation is None:
+                generation = self._lives[group] = _Generation()
             entry = self._entries.get(place)
-            flight = self._flights.get(place)
-            if entry is not None and not entry.life.over:
+            computation = self._flights.get(place)
+            if entry is not None and not entry.generation.over:
                 self._hits += 1
                 return entry
-            if flight is not None and not flight.life.over:
-                if flight.who != who:
-                    return flight.waited_for()
-                return _Flight(place, _Life(over=True), who)  # it calls itself: waiting would never end
+            if computation is not None and not computation.generation.over:
+                if computation.who != who:
+                    return computation.has_waiters()
+                return _Computation(place, _Generation(over=True), who)  # a recursive call: waiting would deadlock
             self._misses += 1
-            flight = self._flights[place] = _Flight(place, life, who)
-            return flight
+            computation = self._flights[place] = _Computation(place, generation, who)
+            return computation
 
-    def _keep(self, flight: _Flight, result: object) -> None:
-        if flight.life.over:
+    def _store(self, computation: _Computation, result: object) -> None:
+        if computation.generation.over:
             return
-        entry = _Entry.of(flight.life, result)
+        entry = _Entry.of(computation.generation, result)
         with self._lock:
-            if entry is not None and not flight.life.over:
-                self._entries[flight.place] = entry
+            if entry is not None and not computation.generation.over:
+                self._entries[computation.place] = entry
 
-    def _land(self, flight: _Flight) -> None:
+    def _finish(self, computation: _Computation) -> None:
         with self._lock:
-            if self._flights.get(flight.place) is flight:
-                del self._flights[flight.place]
-        flight.landed.set_result(None)
+            if self._flights.get(computation.place) is computation:
+                del self._flights[computation.place]
+        computation.landed.set_result(None)
 
     def invalidate(self, group: Hashable) -> None:
-        """Forget the answers of a group, and those being computed for it. Costs the same however many there are."""
+        """Drop the answers of a group, and those being computed for it, in constant time."""
         with self._lock:
-            life = self._lives.pop(group, None) if self._ttl else None
-            if life is not None:
-                life.over = True
+            generation = self._lives.pop(group, None) if self._ttl else None
+            if generation is not None:
+                generation.over = True
 
     def clear(self) -> None:
         with self._lock:
             self._restart(self._ttl)
 
     def set_ttl(self, ttl: float) -> None:
-        """A new time to live, in seconds; 0 turns the cache off. Answers kept under another one are forgotten."""
+        """Set the TTL in seconds; 0 turns the cache off. Clears all answers if it changes."""
         seconds = _ttl(ttl)
         with self._lock:
             if seconds != self._ttl:
@@ -167,46 +168,46 @@ class QueryCache:
                 "hits": self._hits,
                 "misses": self._misses,
                 "hit_ratio": self._hits / asked if asked else 0.0,
-                "size": sum(not entry.life.over for entry in self._entries.values()),
+                "size": sum(not entry.generation.over for entry in self._entries.values()),
                 "max_size": self._size,
                 "ttl": self._ttl,
             }
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class _Life:
-    """What a group's entries and computations have in common until the group is invalidated. The cache refers to it
-    weakly, so groups that are no longer asked about cost nothing."""
+class _Generation:
+    """Shared by the entries and computations of a group until it is invalidated. The cache refers to it weakly, so that
+    groups that are no longer used cost nothing."""
 
     over: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class _Flight:
-    """A computation under way, which others may wait for."""
+class _Computation:
+    """A running computation, which other threads may wait for."""
 
     place: Hashable
-    life: _Life
+    generation: _Generation
     who: object
     ours: bool = True
     landed: Future[None] = field(default_factory=Future)
 
-    def waited_for(self) -> _Flight:
-        return _Flight(self.place, self.life, self.who, False, self.landed)
+    def has_waiters(self) -> _Computation:
+        return _Computation(self.place, self.generation, self.who, False, self.landed)
 
 
 class _Entry(NamedTuple):
-    life: _Life
+    generation: _Generation
     kept: Any
     pickled: bool
 
     @classmethod
-    def of(cls, life: _Life, result: object) -> _Entry | None:
-        """A copy of the result, or None when it cannot be copied. Unpickling copies ten times as fast as deepcopy."""
+    def of(cls, generation: _Generation, result: object) -> _Entry | None:
+        """Store a copy of the result; None if it cannot be copied. Pickle copies ten times as fast as deepcopy."""
         for pickled, copied in ((True, pickle.dumps), (False, copy.deepcopy)):
             try:
-                return cls(life, copied(result), pickled)
-            except Exception:  # an object may refuse with any error at all; then it is not kept
+                return cls(generation, copied(result), pickled)
+            except Exception:  # an object may raise anything; then it is not cached
                 continue
         return None
 
@@ -221,7 +222,7 @@ def _ttl(value: object) -> float:
 def cacheable(
     ttl: float = 60.0, *, size: int = 1000
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Keep what a function returns, for `ttl` seconds and at most `size` results.
+    """Cache the results of a function, for `ttl` seconds and at most `size` of them.
 
         @cacheable(ttl=60)
         def expensive(agent_id, query): ...
@@ -238,7 +239,7 @@ def cacheable(
         cache = QueryCache(ttl, size)
         try:
             signature: inspect.Signature | None = inspect.signature(function)
-        except ValueError:  # some built-in functions have none
+        except ValueError:  # some built-in functions have no signature
             signature = None
         has_self = signature is not None and next(iter(signature.parameters), None) == "self"
 
@@ -248,8 +249,8 @@ def cacheable(
             try:
                 bound = signature.bind(*args, **options)
             except TypeError:
-                return None  # the function itself says best what is wrong with its arguments
-            bound.apply_defaults()  # one call written in two ways has one key
+                return None  # the call itself raises the best error about its arguments
+            bound.apply_defaults()  # equivalent calls have one key
             if has_self:
                 bound.arguments["self"] = _Identity(bound.arguments["self"])
             return key_of(function, bound.arguments)
@@ -277,36 +278,36 @@ def key_of(*parts: object) -> Hashable | None:
     Objects without an equality of their own are told apart by identity, and are not kept alive.
     """
     try:
-        return tuple(map(_frozen, parts))
-    except Exception:  # an object may refuse with any error at all; then there is no key
+        return tuple(map(_hashable, parts))
+    except Exception:  # an object may raise anything; then there is no key
         return None
 
 
-def _frozen(value: object) -> Hashable:
+def _hashable(value: object) -> Hashable:
     kind = type(value)
     if kind in _PLAIN:
         return kind, value
     if isinstance(value, float):
-        return kind, value.hex()  # NaN is itself, and -0.0 is not 0.0
+        return kind, value.hex()  # NaN equals itself, and -0.0 differs from 0.0
     if isinstance(value, complex | Decimal | datetime):
-        return kind, repr(value)  # equal ones may still differ: in digits, in the zone
+        return kind, repr(value)  # equal values may still differ in digits or time zone
     if isinstance(value, Mapping):
-        return kind, frozenset((_frozen(key), _frozen(item)) for key, item in value.items())
+        return kind, frozenset((_hashable(key), _hashable(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
-        return kind, tuple(map(_frozen, value))
+        return kind, tuple(map(_hashable, value))
     if isinstance(value, set | frozenset):
-        return kind, frozenset(map(_frozen, value))
+        return kind, frozenset(map(_hashable, value))
     if isinstance(value, np.ma.MaskedArray):
-        return kind, _frozen(value.data), _frozen(np.ma.getmaskarray(value))
+        return kind, _hashable(value.data), _hashable(np.ma.getmaskarray(value))
     if isinstance(value, np.ndarray | np.generic):
-        body = _frozen(value.tolist()) if value.dtype.hasobject else hashlib.blake2b(value.tobytes()).digest()
+        body = _hashable(value.tolist()) if value.dtype.hasobject else hashlib.blake2b(value.tobytes()).digest()
         return kind, str(value.dtype), value.shape, body
     if isinstance(value, MethodType):
-        return kind, _frozen(value.__func__), _Identity(value.__self__)
+        return kind, _hashable(value.__func__), _Identity(value.__self__)
     if isinstance(value, _Identity):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return kind, tuple(_frozen(getattr(value, f.name)) for f in fields(value))
+        return kind, tuple(_hashable(getattr(value, f.name)) for f in fields(value))
     if kind.__hash__ is object.__hash__:
         return _Identity(value)
     hash(value)
@@ -314,7 +315,7 @@ def _frozen(value: object) -> Hashable:
 
 
 class _Identity:
-    """An object as a key: equal to itself only, whatever its `__eq__` says, and held weakly where that is possible."""
+    """An object as a key: equal only to itself, whatever its `__eq__` says, and referenced weakly if possible."""
 
     __slots__ = ("_hash", "_refer")
 

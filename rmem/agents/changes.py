@@ -12,27 +12,27 @@ _MEMBER = re.compile(r"\[([0-9]+)\]")
 
 
 def value_at(contents: Mapping[str, Any], path: str) -> tuple[bool, Any]:
-    """Whether there is such a value, and the value: `value_at(state, "inventory.wood")`, `"position[0]"`."""
-    for value in _reached(contents, f".{path}"):
+    """Return whether a path exists, and its value: `value_at(state, "inventory.wood")`, `"position[0]"`."""
+    for value in _follow_path(contents, f".{path}"):
         return True, value
     return False, None
 
 
-def _reached(value: Any, way: str) -> Iterator[Any]:
-    """What is at the end of a way such as `.inventory.wood` or `[0].name`. A key may itself hold dots and brackets, so
-    the longest that fits is tried first."""
+def _follow_path(value: Any, way: str) -> Iterator[Any]:
+    """Follow a path such as `.inventory.wood` or `[0].name`. A key may contain dots and brackets, so the longest
+    matching key is tried first."""
     if not way:
         yield value
     elif isinstance(value, Mapping) and way[0] == ".":
         for end in range(len(way), 0, -1):
             if (end == len(way) or way[end] in ".[") and way[1:end] in value:
-                yield from _reached(value[way[1:end]], way[end:])
+                yield from _follow_path(value[way[1:end]], way[end:])
     elif isinstance(value, list) and (member := _MEMBER.match(way)) and int(member[1]) < len(value):
-        yield from _reached(value[int(member[1])], way[member.end() :])
+        yield from _follow_path(value[int(member[1])], way[member.end() :])
 
 
 def values_under(value: Any, path: str) -> Iterator[Any]:
-    """Every value under a dotted path, where the members of a list stand under the path of the list."""
+    """Yield every value under a dotted path; list members have the path of their list."""
     if isinstance(value, list):
         for member in value:
             yield from values_under(member, path)
@@ -45,7 +45,7 @@ def values_under(value: Any, path: str) -> Iterator[Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, where True is not 1, at any depth."""
+    """Whether two values are equal at any depth; True and 1 differ."""
     if one != other:
         return False
     if isinstance(one, bool) or isinstance(other, bool):
@@ -58,7 +58,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def changed_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
-    """Each value that changed, by its dotted path: {"inventory.wood": {"before": 5, "after": 3}}.
+    """Return each changed value by its dotted path: {"inventory.wood": {"before": 5, "after": 3}}.
 
     What was not there before has no "before", what is gone has no "after". A list is one value.
     """
@@ -81,7 +81,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any], above: str) ->
 
 
 def amount_of(changes: Changes) -> float:
-    """How much changed, at least 0: each number counts by its relative change, anything else counts 1."""
+    """Sum up changes: a number counts by its relative change, anything else counts 1."""
     return sum(_amount(change) for change in changes.values())
 
 
@@ -95,6 +95,6 @@ def _amount(change: Mapping[str, Any]) -> float:
         return float(not same(old, new))
     try:
         old, new = float(old), float(new)
-    except OverflowError:  # whole numbers may be larger than any float
+    except OverflowError:  # an int may be larger than any float
         return float(old != new)
     return min(1.0, abs(new - old) / max(abs(old), abs(new), 1e-300))

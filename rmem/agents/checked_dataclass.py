@@ -19,7 +19,7 @@ class Checked:
     _error: ClassVar[type[MemoryAPIException]] = MemoryInputError
 
     def __new__(cls, *_: object, **given: object) -> Self:
-        # A dataclass would answer a misspelt keyword with a bare TypeError and no suggestion.
+        # A plain dataclass raises a bare TypeError for a misspelt keyword, without a suggestion.
         cls._known(cls.__name__, given)
         return super().__new__(cls)
 

@@ -49,7 +49,7 @@ def _count(name: str, value: object) -> int:
 
 
 def _positive(expected: str, check: Check) -> Check:
-    """Numbers above 0; whatever is wrong, all that is expected is told."""
+    """Make a check for numbers above 0, whose errors name the whole expectation."""
 
     def checked(name: str, value: object) -> Any:
         try:
@@ -69,7 +69,7 @@ _port = _positive("a whole number from 1 to 65535", lambda name, value: checks.w
 
 
 def _password(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value:  # whatever it is, it is not shown
+    if not isinstance(value, str) or not value:  # the value is never shown
         raise InputError(
             f"{name} must be a text that is not empty, got a value of type {type(value).__name__}", field=name
         )
@@ -77,7 +77,7 @@ def _password(name: str, value: object) -> str:
 
 
 def _namespace(name: str, value: object) -> str:
-    # A colon or a brace would let one namespace's keys look like another's, or break the hash tags of a cluster.
+    # With a colon or a brace, keys of two namespaces could collide, or break the hash tags of a cluster.
     if not isinstance(value, str) or not _NAMESPACE.fullmatch(value):
         raise checks.refuse(name, "1 to 64 letters, digits, '.', '_' or '-'", value)
     return value
@@ -109,7 +109,7 @@ def _privacy(name: str, value: object) -> object:
 
 
 class _Config(Checked):
-    """What every configuration can do."""
+    """Base of the configurations."""
 
     _error: ClassVar[type[MemoryAPIException]] = MemoryConfigException
 
@@ -118,7 +118,7 @@ class _Config(Checked):
             object.__setattr__(self, f.name, self._checked(f.name, getattr(self, f.name)))
 
     def to_dict(self, *, secrets: bool = False) -> dict[str, Any]:
-        """The fields as plain data, for `from_dict`; passwords only with `secrets=True`."""
+        """Return the fields as plain data, for `from_dict`; passwords only with `secrets=True`."""
         result = {}
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
@@ -144,30 +144,30 @@ _TIER: dict[str, Check] = {"memory_limit": _count, "ttl": optional(_seconds), "m
 
 @dataclass(frozen=True, kw_only=True)
 class STMConfig(_Config):
-    """Short-term memory, in the embedded file. What exceeds a bound moves on to IM; None is no bound."""
+    """Short-term memory, in the embedded file. What exceeds a limit moves to IM; None means no limit."""
 
     _checks: ClassVar[Mapping[str, Check]] = _TIER
 
     memory_limit: int = 1000
-    """Memories of one agent. The newest tenth stay; among the others those of the lowest priority go."""
+    """Most memories per agent. The newest tenth stays; of the others, those of the lowest priority move."""
     ttl: float | None = DAY
-    """Seconds that a memory stays."""
+    """Age in seconds after which a memory moves."""
     max_steps: int | None = None
-    """Steps behind the agent's newest that a memory stays."""
+    """Steps behind the agent's newest after which a memory moves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IMConfig(_Config):
-    """Intermediate memory, in the embedded file. What exceeds a bound moves on to LTM; None is no bound."""
+    """Intermediate memory, in the embedded file. What exceeds a limit moves to LTM; None means no limit."""
 
     _checks: ClassVar[Mapping[str, Check]] = _TIER
 
     memory_limit: int = 10_000
-    """Memories of one agent. The newest tenth stay; among the others those of the lowest priority go."""
+    """Most memories per agent. The newest tenth stays; of the others, those of the lowest priority move."""
     ttl: float | None = 7 * DAY
-    """Seconds that a memory stays."""
+    """Age in seconds after which a memory moves."""
     max_steps: int | None = None
-    """Steps behind the agent's newest that a memory stays."""
+    """Steps behind the agent's newest after which a memory moves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,7 @@ class SQLiteLTMConfig(LTMConfig):
 
 
 def _one_of_two(config: _Config, first: str, second: str) -> None:
-    """Refuse two fields that say the same in different ways."""
+    """Refuse different values for two names of one setting."""
     one, other = getattr(config, first), getattr(config, second)
     if one is not None and other is not None and one != other:
         raise MemoryConfigInputError(
@@ -210,7 +210,7 @@ def _one_of_two(config: _Config, first: str, second: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AutoencoderConfig(_Config):
-    """Who encodes states and texts as vectors; lower tiers keep the same vectors in fewer bits.
+    """The embedder of states and texts; lower tiers keep the same vectors in fewer bits.
 
     AutoencoderConfig(text_model_name="all-MiniLM-L6-v2")  # the embedder "minilm"
     AutoencoderConfig(model_path="model.onnx")  # the embedder "onnx:model.onnx"
@@ -234,7 +234,7 @@ class AutoencoderConfig(_Config):
 
     @property
     def embedder(self) -> str | None:
-        """The embedder's name, as for `Brain`; None is the store's own."""
+        """Return the name of the embedder, as for `Brain`; None for the store's own."""
         if self.model_path is not None:
             return f"onnx:{self.model_path}"
         return _MODELS.get(self.text_model_name or "", self.text_model_name)
@@ -245,7 +245,7 @@ _MODELS = dict.fromkeys(("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L
 
 @dataclass(frozen=True, kw_only=True)
 class RedisConfig(_Config):
-    """Where a Redis is and how to speak to it; the Redis tiers have these fields beside their own."""
+    """The connection to Redis; the configurations of Redis tiers inherit these fields."""
 
     _checks: ClassVar[Mapping[str, Check]] = {
         "host": checks.name,
@@ -272,9 +272,9 @@ class RedisConfig(_Config):
     namespace: str = "remanence"
     """The beginning of every key; two namespaces never see each other."""
     connect_timeout: float = 1.0
-    """Seconds to wait for a connection before the archive answers instead."""
+    """Seconds to wait for a connection; then the archive answers instead."""
     socket_timeout: float = 2.0
-    """Seconds to wait for an answer before the archive answers instead."""
+    """Seconds to wait for a reply; then the archive answers instead."""
     cluster: bool = False
     """Whether host and port are a node of a Redis Cluster."""
 
@@ -301,7 +301,7 @@ class RedisIMConfig(RedisConfig, IMConfig):
 
 
 def _tier(embedded: type[_Config], redis: type[_Config]) -> Check:
-    """A tier's configuration, or a mapping: one with a key that only Redis has makes the Redis one."""
+    """Make a check for the configuration of a tier; a mapping with a key of Redis becomes the Redis configuration."""
 
     def check(name: str, value: object) -> _Config:
         if isinstance(value, embedded):
@@ -345,19 +345,19 @@ class MemoryConfig(_Config):
     }
 
     cleanup_interval: int = 100
-    """Look for memories to move every so many insertions."""
+    """Rebalance the tiers after this many insertions."""
     memory_priority_decay: float = 0.95
-    """What is left of a priority after every 100 steps, when a full tier chooses who moves on; 1 is no decay."""
-    # A mapping may be given and a configuration is what it becomes; `| Any` says both to a type checker.
+    """Factor on a priority for every 100 steps of age, used when a full tier chooses what to move; 1 means no decay."""
+    # Accepts a mapping and holds a configuration; `| Any` allows both for type checkers.
     stm_config: STMConfig | Any = field(default_factory=STMConfig)
     im_config: IMConfig | Any = field(default_factory=IMConfig)
     ltm_config: LTMConfig | Any = field(default_factory=LTMConfig)
     cache_ttl: float = 60.0
-    """Seconds that the answer to a query is kept; 0 turns the cache off. A write of the agent drops its answers."""
+    """Seconds that answers are cached; 0 turns the cache off. A write of an agent drops its answers."""
     cache_size: int = 1000
-    """Answers kept at most; the least recently used goes first."""
+    """Most cached answers; the least recently used is dropped first."""
     promotion_threshold: int = 3
-    """Focus on a memory so many times and it moves up a tier."""
+    """After this many calls of `focus`, a memory moves up a tier."""
     enable_memory_hooks: bool = True
     """Whether hooked agents remember what they do."""
     embedder: EmbedderSpec = None
@@ -365,7 +365,7 @@ class MemoryConfig(_Config):
     autoencoder_config: AutoencoderConfig | Any = None
     """Another way to name the embedder."""
     privacy: PrivacySpec = None
-    """As for `Brain`; None is what RMEM_PRIVACY says."""
+    """As for `Brain`; None uses RMEM_PRIVACY."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -386,7 +386,7 @@ class MemoryConfig(_Config):
         return cls() if config is None else cls.from_dict(config)
 
     def updated(self, changes: Mapping[str, Any]) -> MemoryConfig:
-        """This configuration with some fields changed.
+        """Return this configuration with some fields changed.
 
         config.updated({"cleanup_interval": 200, "stm_config.memory_limit": 5000})
         config.updated({"stm_config": {"memory_limit": 5000}})  # the same for a tier

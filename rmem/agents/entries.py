@@ -20,10 +20,10 @@ class MemoryEntry(dict[str, Any]):
     score: float | None
     tier: str
     recall: Recall | None = None
-    """The question that this memory answers, if it was found by words or by likeness."""
+    """The recall that found this memory, if it was found by words or by similarity."""
 
     def __init__(self, memory: Memory, score: float | None = None, *, attachments: bool = False) -> None:
-        """Without `attachments` only their names stand in the contents, so that a prompt may hold them."""
+        """Without `attachments`, contents have only their names, which fit into a prompt."""
         super().__init__(memory.document())
         self["contents"] = (restore if attachments else without_attachments)(memory.contents)
         self.score = score
@@ -34,7 +34,7 @@ class MemoryEntry(dict[str, Any]):
         it. For answers to a question in words or of `retrieve_similar_states`, in the process that asked."""
         if self.recall is None:
             raise MemoryInputError(
-                "only a memory that was found by words or by likeness, in this process, can be judged", field="useful"
+                "only a memory that was found by words or by similarity, in this process, can be judged", field="useful"
             )
         try:
             self.recall.tell(self.recall.of_memory(self["memory_id"], useful))
@@ -53,15 +53,15 @@ def _entry(data: dict[str, Any], score: float | None, tier: str) -> MemoryEntry:
 
 
 class Memories(list[MemoryEntry]):
-    """Memories, sorted. `missing_tiers` are those whose store did not answer; the archive has answered for them, so
-    nothing is lacking."""
+    """A sorted list of memories. `missing_tiers` are those whose store did not answer; the archive answered for them,
+    so nothing is missing."""
 
     def __init__(self, entries: Iterable[MemoryEntry] = (), missing_tiers: tuple[str, ...] = ()) -> None:
         super().__init__(entries)
         self.missing_tiers = missing_tiers
 
     def answering(self, recall: Recall) -> Self:
-        """The same, as answers to a question that can be judged."""
+        """Set the recall of all entries, so that they can get feedback."""
         for entry in self:
             entry.recall = recall
         return self

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast, overload
 
 from .. import checks
 from ..errors import MemoryInputError
-from .base_agent import HOOKED, BaseAgent, checked_memory
+from .base_agent import HOOKED, BaseAgent, check_memory_api
 from .recorder import Call, Recorder
 
 Agent = TypeVar("Agent")
@@ -27,20 +27,20 @@ def install_memory_hooks(agent_class: AgentClass) -> AgentClass: ...
 @overload
 def install_memory_hooks(*, memory_api: Any = None) -> Callable[[AgentClass], AgentClass]: ...
 def install_memory_hooks(agent_class: Any = None, *, memory_api: Any = None) -> Any:
-    """A class decorator: `@install_memory_hooks` or `@install_memory_hooks(memory_api=api)`.
+    """Hook the `act` of a class: `@install_memory_hooks` or `@install_memory_hooks(memory_api=api)`.
 
     Subclasses are hooked with their class; `super().act()` is part of the act that calls it. The memory is the one
     given here (a BaseAgent may be made with another), else the agent's `memory_api`, else a shared one, of the
     MemoryConfig in the agent's `config` if there is one.
     """
-    checked_memory(memory_api)
+    check_memory_api(memory_api)
     if agent_class is None:
         return partial(install_memory_hooks, memory_api=memory_api)
     if not isinstance(agent_class, type):
         raise MemoryInputError.caused_by(checks.refuse("agent_class", "a class", agent_class))
     recorder = Recorder(memory_api)
     if issubclass(agent_class, BaseAgent) and memory_api is not None:
-        agent_class.memory_api, recorder = memory_api, Recorder()  # so that its `memory` is the same one
+        agent_class.memory_api, recorder = memory_api, Recorder()  # so that its property `memory` uses the same one
     if not _hook(agent_class, recorder, again=True):
         raise MemoryInputError(
             f"{agent_class.__name__} must have a method act(self, …) to remember", field="agent_class", recoverable=True
@@ -50,13 +50,13 @@ def install_memory_hooks(agent_class: Any = None, *, memory_api: Any = None) -> 
 
 
 def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = None) -> Agent:
-    """Let one agent remember, any object with a method `act`: `agent = with_memory(agent, agent_id="agent-456")`.
+    """Hook one agent, any object with a method `act`: `agent = with_memory(agent, agent_id="agent-456")`.
 
     It is the same object, with its `act` replaced, so that its own calls of `self.act()` are remembered too. An object
     that cannot hold that (it has `__slots__`) is returned inside another that behaves like it. A `copy.copy` of the
     agent would share its `act`: copy first, then give memory.
     """
-    checked_memory(memory_api)
+    check_memory_api(memory_api)
     if not callable(getattr(agent, "act", None)):
         raise MemoryInputError.caused_by(checks.refuse("agent", "an object with a method act", agent))
     if isinstance(agent, type):
@@ -70,12 +70,12 @@ def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = Non
     if isinstance(agent, BaseAgent) and memory_api is not None:
         agent.memory_api = memory_api
     act: Any = agent.act  # type: ignore[attr-defined]
-    itself = object.__getattribute__(agent, "_agent") if issubclass(type(agent), _Remembering) else agent
-    method = _bound(itself, act, Recorder(memory_api, agent_id))
+    itself = object.__getattribute__(agent, "_agent") if issubclass(type(agent), _AgentProxy) else agent
+    method = _bind_act(itself, act, Recorder(memory_api, agent_id))
     try:
         object.__setattr__(agent, "act", method)
     except (AttributeError, TypeError):
-        return cast(Agent, _stand_in(agent, method))
+        return cast(Agent, _make_proxy(agent, method))
     return agent
 
 
@@ -92,7 +92,7 @@ def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool
     if not inspect.isfunction(act):
         return False
     if again or getattr(act, HOOKED, None) is not act:
-        hooked = _hooked(act, recorder)
+        hooked = _wrap_act(act, recorder)
         setattr(agent_class, "act", classmethod(hooked) if isinstance(found, classmethod) else hooked)  # noqa: B010
     return True
 
@@ -100,14 +100,14 @@ def _hook(agent_class: type, recorder: Recorder, *, again: bool = False) -> bool
 def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
     own = agent_class.__dict__.get("__init_subclass__")
     if own is not None:
-        own = getattr(own.__func__, HOOKED, own)  # ours from another decoration is replaced
+        own = getattr(own.__func__, HOOKED, own)  # replace our own hook of an earlier decoration
 
     def __init_subclass__(cls: Any, /, **options: Any) -> None:
         _hook(cls, recorder)
         if own is not None:
             own.__get__(None, cls)(**options)
         else:
-            # Not `agent_class`: another decorator, such as dataclass(slots=True), may have replaced it.
+            # Not `agent_class`, which another decorator such as dataclass(slots=True) may have replaced.
             above: Any = next(one for one in cls.__mro__ if one.__dict__.get("__init_subclass__") is hook)
             super(above, cls).__init_subclass__(**options)
 
@@ -117,7 +117,7 @@ def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
 
 
 class _BoundAct(partial[Any]):
-    """A hooked `act` of one agent. A bound method would be pickled by its name, and so without its hook."""
+    """A hooked `act` of one agent. A bound method would be pickled by name, without its hook."""
 
     made_of: tuple[object, Act, Recorder]
 
@@ -132,17 +132,17 @@ class _BoundAct(partial[Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         agent, act, recorder = self.made_of
         own = inspect.ismethod(act) and act.__self__ is agent and act.__func__ is getattr(type(agent), "act", None)
-        return _bound, (agent, None if own else act, recorder)
+        return _bind_act, (agent, None if own else act, recorder)
 
 
-def _bound(agent: Any, act: Act | None, recorder: Recorder) -> _BoundAct:
-    """Hook what an agent does at `act`; None is the method of its class."""
+def _bind_act(agent: Any, act: Act | None, recorder: Recorder) -> _BoundAct:
+    """Hook the `act` of one agent; None means the method of its class."""
     if act is None:
         act = type(agent).act.__get__(agent)
     if isinstance(act, MethodType | _BoundAct) and act.__self__ is agent:
-        hooked = _hooked(act.__func__, recorder)
-    else:  # a function in the instance, a class method, any callable: it does not take the agent
-        hooked = _hooked(act, recorder, takes_agent=False)
+        hooked = _wrap_act(act.__func__, recorder)
+    else:  # an instance attribute, a class method or another callable, without the agent as argument
+        hooked = _wrap_act(act, recorder, takes_agent=False)
     bound = _BoundAct(hooked, agent)
     bound.made_of = agent, act, recorder
     for name in WRAPPER_ASSIGNMENTS:
@@ -151,8 +151,8 @@ def _bound(agent: Any, act: Act | None, recorder: Recorder) -> _BoundAct:
     return bound
 
 
-def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
-    """A function of the agent and the arguments, of the same kind as `act`."""
+def _wrap_act(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
+    """Wrap `act` in a function of the same kind (plain, coroutine, generator) that takes the agent first."""
     hook = _Hook(act, recorder, takes_agent)
     called = getattr(act, "__call__", None)  # noqa: B004 (an object's own, for its kind)
     for is_kind, wrapped in _KINDS:
@@ -160,25 +160,27 @@ def _hooked(act: Act, recorder: Recorder, *, takes_agent: bool = True) -> Act:
             hooked = wraps(act)(wrapped(hook))
             if hook.signature is not None and not takes_agent:
                 hooked.__signature__ = _with_agent(hook.signature)  # type: ignore[attr-defined]
-            setattr(hooked, HOOKED, hooked)  # to itself: `wraps` would copy a mere flag to wrappers that are not hooked
+            setattr(
+                hooked, HOOKED, hooked
+            )  # a reference to itself: `wraps` would copy a plain flag to wrappers that are not hooked
             return hooked
     raise AssertionError("every callable is of some kind")
 
 
 def _with_agent(signature: inspect.Signature) -> inspect.Signature:
-    """That of a method, from which `inspect.signature` takes the first parameter away."""
+    """Add the agent as first parameter, which `inspect.signature` removes for a method."""
     agent = inspect.Parameter("__agent", inspect.Parameter.POSITIONAL_ONLY)
     return signature.replace(parameters=[agent, *signature.parameters.values()])
 
 
 class _Hook:
-    """An `act`, how to call it and how to begin to remember a call of it."""
+    """An `act`: how to call it, and how to start recording a call."""
 
     def __init__(self, act: Act, recorder: Recorder, takes_agent: bool) -> None:
         self.act, self.recorder, self.takes_agent = act, recorder, takes_agent
         try:
             self.signature: inspect.Signature | None = inspect.signature(act)
-        except (TypeError, ValueError):  # some built-in functions have none
+        except (TypeError, ValueError):  # some built-in functions have no signature
             self.signature = None
 
     def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -188,7 +190,7 @@ class _Hook:
         return self.recorder.begin(args[0] if args else None, lambda: self._arguments(args, options))
 
     def _arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> Mapping[str, Any]:
-        """By name, without the agent."""
+        """Return the arguments by name, without the agent."""
         try:
             if self.signature is None:
                 raise TypeError
@@ -198,7 +200,9 @@ class _Hook:
         if self.takes_agent:
             name, value = next(iter(bound.items()))
             del bound[name]
-            if self.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:  # the agent is one of many
+            if (
+                self.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            ):  # the agent is the first of *args
                 return {name: value[1:], **bound}
         return bound
 
@@ -317,8 +321,8 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[_Hook], Act]], ...] = (
 )
 
 
-class _Remembering:
-    """Stands in for an agent that cannot hold an attribute, and is like it in all but `act`."""
+class _AgentProxy:
+    """Proxy for an agent that cannot have a new attribute; behaves like it except for `act`."""
 
     __slots__ = ("__weakref__", "_agent", "act")
 
@@ -342,38 +346,38 @@ class _Remembering:
         return repr(self._agent)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._agent == (other._agent if isinstance(other, _Remembering) else other))
+        return bool(self._agent == (other._agent if isinstance(other, _AgentProxy) else other))
 
     def __hash__(self) -> int:
         return hash(self._agent)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _stand_in, (self._agent, self.act)
+        return _make_proxy, (self._agent, self.act)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # isinstance asks for this
+    def __class__(self) -> type:  # for isinstance
         return type(self._agent)
 
 
-_OF_ITS_OWN = {"__new__", "__init__", "__del__", "__init_subclass__", "__class_getitem__", "__getattribute__"}
+_NOT_FORWARDED = {"__new__", "__init__", "__del__", "__init_subclass__", "__class_getitem__", "__getattribute__"}
 
 
-def _stand_in(agent: object, act: Act) -> _Remembering:
+def _make_proxy(agent: object, act: Act) -> _AgentProxy:
     """Python looks for `__len__` and the like in the class, so the stand-in has a class that tells what the agent's
     does."""
     kind = type(agent)
     special = {
-        name: _special(name)
-        for name in set(dir(kind)) - _OF_ITS_OWN - vars(_Remembering).keys()
+        name: _forward(name)
+        for name in set(dir(kind)) - _NOT_FORWARDED - vars(_AgentProxy).keys()
         if name.startswith("__")
         and callable(getattr(kind, name))
         and getattr(kind, name) is not getattr(object, name, 0)
     }
-    return cast(_Remembering, type(kind.__name__, (_Remembering,), {"__slots__": (), **special})(agent, act))
+    return cast(_AgentProxy, type(kind.__name__, (_AgentProxy,), {"__slots__": (), **special})(agent, act))
 
 
-def _special(name: str) -> Act:
-    def method(self: _Remembering, *args: Any, **options: Any) -> Any:
+def _forward(name: str) -> Act:
+    def method(self: _AgentProxy, *args: Any, **options: Any) -> Any:
         result = getattr(self._agent, name)(*args, **options)
         return self if result is self._agent else result
 

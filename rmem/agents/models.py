@@ -20,7 +20,7 @@ def _any(name: str, value: object) -> Any:
 
 
 class _Model(Checked):
-    """What every model can do. A class derived from one may have fields of its own, which hold what JSON can hold."""
+    """Base of the models. Fields of a derived class may hold what JSON can hold."""
 
     @classmethod
     def _checked(cls, name: str, value: object) -> Any:
@@ -35,12 +35,12 @@ class _Model(Checked):
         object.__setattr__(self, name, self._checked(name, value))
 
     def _given(self) -> dict[str, Any]:
-        """The fields that have a value, each a copy."""
+        """Return copies of the fields that have a value."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return {name: self._checked(name, value) for name, value in given.items() if value is not None}
 
     def model_dump(self, *, exclude_none: bool = False) -> dict[str, Any]:
-        """All fields by name, each a copy; with `exclude_none` those that have a value."""
+        """Return copies of all fields by name; with `exclude_none` only those that have a value."""
         given = self._given()
         return given if exclude_none else {f.name: given.get(f.name) for f in fields(self)}  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ class AgentState(_Model):
     extra_data: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> StateDict:
-        """The fields that have a value, `position` as a list for spatial queries, and the extra data beside them."""
+        """Return the fields that have a value, `position` as a list for spatial queries, and the extra data."""
         own = self._given()
         extra = own.pop("extra_data")
         if "position_x" in own and "position_y" in own:
@@ -99,7 +99,7 @@ class AgentState(_Model):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentState:
-        """The reverse of `as_dict`: `position` sets the coordinates, keys that are no fields are extra data."""
+        """Reverse `as_dict`: `position` sets the coordinates, unknown keys become extra data."""
         if not isinstance(data, Mapping):
             raise MemoryInputError.caused_by(checks.refuse("state", "a mapping", data))
         for name in ("agent_id", "step_number"):
@@ -121,7 +121,7 @@ class AgentState(_Model):
 
 @dataclass
 class ActionResult(_Model):
-    """What came of an action; a hooked agent's `act` may return one."""
+    """The result of an action; the `act` of a hooked agent may return one."""
 
     _checks: ClassVar[Mapping[str, Check]] = {
         "action_type": checks.name,
@@ -134,7 +134,7 @@ class ActionResult(_Model):
     params: dict[str, Any] = field(default_factory=dict)
     reward: float = 0.0
     outcome: str | None = None
-    """In a word: "success", "refused"."""
+    """One word, such as "success" or "refused"."""
 
     def as_dict(self) -> dict[str, Any]:
         return self._given()
@@ -161,7 +161,7 @@ class ActionData(_Model):
     action_type: str
     action_params: dict[str, Any] = field(default_factory=dict)
     arguments: dict[str, Any] | None = None
-    """What the agent was called with."""
+    """The arguments of the call."""
     state_before: dict[str, Any] | None = None
     state_after: dict[str, Any] | None = None
     result: Any = None
@@ -175,13 +175,13 @@ class ActionData(_Model):
 
     @property
     def state_difference(self) -> Changes | None:
-        """What the action changed, by dotted path; None if a state is missing."""
+        """Return what the action changed, by dotted path; None if a state is missing."""
         if self.state_before is None or self.state_after is None:
             return None
         return changed_paths(self.state_before, self.state_after)
 
     def get_state_difference(self) -> dict[str, float]:
-        """By how much each number that both states have at their top changed: {"health": -0.2, "gold": 0}."""
+        """Return the change of each top-level number that both states have: {"health": -0.2, "gold": 0}."""
         before, after = self.state_before or {}, self.state_after or {}
         return {
             name: after[name] - before[name]

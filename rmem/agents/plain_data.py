@@ -15,25 +15,25 @@ import numpy as np
 
 from .. import checks
 
-_MOST_NUMBERS = 4096  # of an array; a larger one (an image, say) is described instead
-_DEEPEST = 32
-_MOST_PARTS = 20_000  # mappings, lists and objects in all; neighbours of neighbours have no end
+_MAX_NUMBERS = 4096  # of an array; a larger one, such as an image, is only described
+_MAX_DEPTH = 32
+_MAX_PARTS = 20_000  # mappings, lists and objects in total: linked objects can be endless
 
 
 @dataclass(slots=True)
-class _Copy:
-    """One copy under way: how many parts it may still have, and the objects that are being copied."""
+class _Conversion:
+    """State of one conversion: how many parts are left, and the objects on the current path."""
 
-    left: int = _MOST_PARTS
+    left: int = _MAX_PARTS
     above: set[int] = field(default_factory=set)
 
 
 def plain(value: object) -> Any:
-    """A copy made of mappings, lists, texts, numbers, booleans and None."""
-    return _plain(value, 0, _Copy())
+    """Convert a value to mappings, lists, texts, numbers, booleans and None."""
+    return _plain(value, 0, _Conversion())
 
 
-def _plain(value: object, depth: int, copy: _Copy) -> Any:
+def _plain(value: object, depth: int, copy: _Conversion) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -48,8 +48,8 @@ def _plain(value: object, depth: int, copy: _Copy) -> Any:
         return value.isoformat()
     if isinstance(value, np.generic):
         return _plain(checks.from_numpy(value), depth, copy)
-    if depth >= _DEEPEST or copy.left <= 0 or id(value) in copy.above:
-        return f"<{type(value).__name__}>"  # not its repr, which may have no end either
+    if depth >= _MAX_DEPTH or copy.left <= 0 or id(value) in copy.above:
+        return f"<{type(value).__name__}>"  # not its repr, which may be endless, too
     copy.left -= 1
     copy.above.add(id(value))
     try:
@@ -58,11 +58,11 @@ def _plain(value: object, depth: int, copy: _Copy) -> Any:
         copy.above.discard(id(value))
 
 
-def _parts(value: object, depth: int, copy: _Copy) -> Any:
+def _parts(value: object, depth: int, copy: _Conversion) -> Any:
     if isinstance(value, np.ndarray):
         return (
             _plain(checks.from_numpy(value), depth, copy)
-            if value.size <= _MOST_NUMBERS
+            if value.size <= _MAX_NUMBERS
             else f"<array {value.dtype} {value.shape}>"
         )
     if isinstance(value, Mapping):

@@ -41,24 +41,24 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LEAST = 0.3
-"""The importance of an act that changed nothing and brought nothing."""
+"""The importance of an act without changes and reward."""
 _REMEMBERED_AGENTS = 10_000
-_OF_THE_RECORD = ("agent_id", "step_number")  # in a state they would count as part of it, and always change
+_RECORD_FIELDS = ("agent_id", "step_number")  # fields of the record; in a state they would always count as changed
 _ID = "_rmem_agent_id"
 
 
 @contextmanager
-def unharmed(agent: object, doing: str) -> Iterator[None]:
-    """The agent goes on whatever happens in here."""
+def log_memory_errors(agent: object, doing: str) -> Iterator[None]:
+    """Log errors of the memory instead of raising them into the agent."""
     try:
         yield
     except Exception:
-        log.warning("the memory of %s failed while %s; the agent goes on", _described(agent), doing, exc_info=True)
+        log.warning("the memory of %s failed while %s; the agent goes on", _describe(agent), doing, exc_info=True)
 
 
-def _described(agent: object) -> str:
+def _describe(agent: object) -> str:
     name = type(agent).__name__
-    with suppress(Exception):  # it may refuse to be asked
+    with suppress(Exception):  # its properties may raise
         name = agent.__name__ if isinstance(agent, type) else name
         known = getattr(agent, "__dict__", {}).get("agent_id")
         return f"{name} {known!r}" if isinstance(known, str) else name
@@ -69,18 +69,18 @@ def _described(agent: object) -> str:
 
 
 _shared: dict[object, AgentMemoryAPI] = {}
-_sharing = threading.Lock()
+_shared_lock = threading.Lock()
 
 
 def shared_memory(settings: MemoryConfig | None = None) -> AgentMemoryAPI:
-    """The memory of agents that were given none: one for each configuration, opened when it is first needed."""
+    """Return the shared memory for agents without one: one per configuration, opened on first use."""
     from .api import AgentMemoryAPI
 
     settings = MemoryConfig() if settings is None else settings
     known = key_of(settings)
-    own = id(settings) if known is None else known  # the memory keeps its settings, and so their id
-    key = (os.getpid(), str(config.default_store()), own)  # a fork, or a home that moved, needs its own
-    with _sharing:
+    own = id(settings) if known is None else known  # the memory keeps its settings alive, so the id stays unique
+    key = (os.getpid(), str(config.default_store()), own)  # a forked process or another RMEM_HOME needs its own
+    with _shared_lock:
         if key not in _shared:
             _shared[key] = AgentMemoryAPI(settings)
             atexit.register(_shared[key].close)
@@ -88,13 +88,13 @@ def shared_memory(settings: MemoryConfig | None = None) -> AgentMemoryAPI:
 
 
 def memory_of(agent: object) -> AgentMemoryAPI:
-    """The agent's `memory_api`, or the shared one of the memory configuration in its `config`."""
+    """Return the agent's `memory_api`, or the shared memory for the configuration in its `config`."""
     given = getattr(agent, "memory_api", None)
     return shared_memory(_settings_of(agent)) if given is None else _sync(given)
 
 
 def _sync(memory_api: Any) -> AgentMemoryAPI:
-    """An AsyncAgentMemoryAPI will do as well: storing has its own threads where it needs them."""
+    """Return the synchronous API of an AsyncAgentMemoryAPI: the recorder uses threads itself where needed."""
     return getattr(memory_api, "sync", memory_api)  # type: ignore[no-any-return]
 
 
@@ -107,11 +107,11 @@ def _settings_of(agent: object) -> MemoryConfig | None:
     return None if settings is None else MemoryConfig.of(settings)
 
 
-# Who, and where in time
+# Name and step of an agent
 
 
 def id_of(agent: object) -> str:
-    """The agent's own `agent_id`, or one that it is given now; who cannot hold one goes by the name of the class."""
+    """Return the agent's `agent_id`, or assign one; the name of the class if the agent cannot have attributes."""
     known = getattr(agent, "agent_id", None)
     if isinstance(known, str | int | uuid.UUID) and not isinstance(known, bool) and str(known).strip():
         return checks.name("agent_id", str(known))
@@ -128,8 +128,8 @@ def id_of(agent: object) -> str:
 
 
 def own_step(agent: object) -> int | None:
-    """The step that the agent itself counts, if it does."""
-    with unharmed(agent, "asking for its step"):
+    """Return the step that the agent itself counts; None if it does not."""
+    with log_memory_errors(agent, "asking for its step"):
         return _step(getattr(agent, "step_number", None))
     return None
 
@@ -140,58 +140,58 @@ def _step(value: object) -> int | None:
 
 @dataclass(slots=True)
 class _Trace:
-    """Where an agent stands: the step of its next act, and the state stored last."""
+    """The position of an agent: the step of its next act, and the state stored last."""
 
     step: int
     resumed: int = 0
-    """The step of a BaseAgent that is built now."""
+    """The step at which a newly created BaseAgent starts."""
     state: tuple[int, dict[str, Any]] | None = None
 
 
 _traces: WeakKeyDictionary[object, LRUCache[str, _Trace]] = WeakKeyDictionary()
-_tracing = threading.RLock()  # a step may be a property of the agent, and act
+_trace_lock = threading.RLock()  # re-entrant: `step_number` may be a property that acts
 
 
 def _trace_of(memory: AgentMemoryAPI, agent_id: str) -> _Trace:
-    with _tracing:
+    with _trace_lock:
         known = _traces.setdefault(memory, LRUCache(_REMEMBERED_AGENTS))
         trace = known.get(agent_id)
     if trace is None:
         trace = _Trace(0)
         for latest in memory.get_memory_space(agent_id).retrieve_recent_states(count=1):
             step = latest["step_number"]
-            trace = _Trace(step + 1, step + 1)  # a new life goes on where the last one ended
-            if latest["metadata"]["memory_type"] == "state":  # an act ends with the state at the step of the next
+            trace = _Trace(step + 1, step + 1)  # continue after the last stored step
+            if latest["metadata"]["memory_type"] == "state":  # the state after an act has the step of the next act
                 trace.resumed, trace.state = step, (step, latest["contents"])
-        with _tracing:
+        with _trace_lock:
             trace = known.setdefault(agent_id, trace)
     return trace
 
 
 def resume(agent: BaseAgent) -> None:
-    """Let an agent that is built again go on from the last step of its memory."""
-    with unharmed(agent, "looking for its last step"):
+    """Set the step of a newly created agent to continue after the last step in its memory."""
+    with log_memory_errors(agent, "looking for its last step"):
         memory = memory_of(agent)
         if memory.config.enable_memory_hooks:
-            _go_on(agent, _trace_of(memory, id_of(agent)))
+            _set_step(agent, _trace_of(memory, id_of(agent)))
 
 
-def _go_on(agent: BaseAgent, trace: _Trace) -> None:
+def _set_step(agent: BaseAgent, trace: _Trace) -> None:
     if trace.resumed and own_step(agent) == 0:
-        with suppress(AttributeError):  # it may be a property
+        with suppress(AttributeError):  # it may be a read-only property
             agent.step_number = trace.resumed
 
 
 @dataclass(slots=True)
-class _Counting:
-    """The acts of a BaseAgent that run at the same time, each by what the agent itself had counted at its beginning,
-    and the steps that were counted for it meanwhile."""
+class _RunningActs:
+    """The concurrent acts of a BaseAgent: the step that the agent counted when each began, and the steps counted for it
+    meanwhile."""
 
     acts: list[int] = field(default_factory=list)
     counted: int = 0
 
 
-_counting: dict[int, _Counting] = {}  # by the id of the agent, while it acts
+_running_acts: dict[int, _RunningActs] = {}  # id(agent) -> its running acts
 
 
 # One act
@@ -199,7 +199,7 @@ _counting: dict[int, _Counting] = {}  # by the id of the agent, while it acts
 
 @dataclass(slots=True, eq=False)
 class _Span:
-    """A while in which an agent's own code runs. A task that it starts may still know of it when it is over."""
+    """A period in which an agent's own code runs. A task started in it may still refer to it afterwards."""
 
     agent: Any
     over: bool = False
@@ -216,17 +216,17 @@ class Recorder:
     agent_id: str | None = None
 
     def begin(self, agent: Any, arguments: Callable[[], Mapping[str, Any]]) -> Call:
-        """A new act. Inside another act of the same agent (`super().act()`) it is part of that one."""
+        """Start a new act; None inside another act of the same agent (`super().act()`), which it is part of."""
         call = Call(self, agent, part=any(span.agent is agent and not span.over for span in _open.get()))
         if not call.part:
-            with unharmed(agent, "reading the arguments"):
+            with log_memory_errors(agent, "reading the arguments"):
                 call.arguments = plain(arguments())
         return call
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One act, from before it to after it."""
+    """The recording of one act, from the state before it to the state after it."""
 
     recorder: Recorder
     agent: Any
@@ -238,7 +238,7 @@ class Call:
     step: int = 0
     next_step: int = 0
     own_count: int | None = None
-    """What a BaseAgent itself had counted when the act began; None when it is over."""
+    """The step that a BaseAgent had counted when the act began; None after the act."""
     told_step: int | None = None
     """What the state that was seen last says itself."""
     before: dict[str, Any] | None = None
@@ -249,7 +249,7 @@ class Call:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While the agent's own code runs. Not held over a `yield`: a generator shares the context of its caller."""
+        """Mark that the agent's own code runs. Not across a `yield`: a generator shares the context of its caller."""
         outside, span = _open.get(), _Span(self.agent)
         _open.set((*outside, span))
         try:
@@ -268,40 +268,40 @@ class Call:
 
     async def start_async(self) -> None:
         if not self.part:
-            with unharmed(self.agent, "opening"):
-                await _aside(self._prepare)
+            with log_memory_errors(self.agent, "opening"):
+                await _in_thread(self._prepare)
             self.before = await self._state_async()
             self._begin()
 
     def _prepare(self) -> None:
-        """Find the memory and the name; without a memory the act only counts."""
-        with unharmed(self.agent, "opening"):
+        """Find the memory and the name of the agent; without a memory, only count the step."""
+        with log_memory_errors(self.agent, "opening"):
             given = self.recorder.memory_api
             memory = memory_of(self.agent) if given is None else _sync(given)
             if memory.config.enable_memory_hooks:
                 self.agent_id = self.recorder.agent_id or id_of(self.agent)
                 self.trace = _trace_of(memory, self.agent_id)
                 self.memory = memory
-                with _tracing:
+                with _trace_lock:
                     if issubclass(type(self.agent), BaseAgent) and not self.agent._has_acted:
                         self.agent._has_acted = True
-                        _go_on(self.agent, self.trace)
+                        _set_step(self.agent, self.trace)
 
     def _begin(self) -> None:
         own = own_step(self.agent)
         own = self.told_step if own is None else own
-        with _tracing:  # two acts at the same time are two steps
+        with _trace_lock:  # concurrent acts get different steps
             if own is not None:
-                own += self._others(own)
+                own += self._uncounted_acts(own)
             self.step = self.trace.step if own is None else own
             self.trace.step = self.step + 1
         self.started = time.perf_counter()
 
-    def _others(self, own: int) -> int:
-        """How many acts of this BaseAgent are under way that nobody has counted yet."""
+    def _uncounted_acts(self, own: int) -> int:
+        """Count the running acts of this BaseAgent whose step is not counted yet."""
         if not issubclass(type(self.agent), BaseAgent):
             return 0
-        counting = _counting.setdefault(id(self.agent), _Counting())
+        counting = _running_acts.setdefault(id(self.agent), _RunningActs())
         self.own_count = own - counting.counted
         counting.acts.append(self.own_count)
         return counting.acts.count(self.own_count) - 1
@@ -309,7 +309,7 @@ class Call:
     # After
 
     def end(self, **outcome: Any) -> None:
-        """`result=`, `error=` or `outcome=`."""
+        """End the act with `result=`, `error=` or `outcome=`, and store it."""
         if not self.part:
             self._finish()
             self.after = self._state()
@@ -322,28 +322,28 @@ class Call:
             self.after = await self._state_async()
             self._count()
             if self.memory is not None:
-                with unharmed(self.agent, "storing"):
-                    await _aside(self._store, outcome)
+                with log_memory_errors(self.agent, "storing"):
+                    await _in_thread(self._store, outcome)
 
     def leave(self) -> None:
-        """The act was broken off: it was no step, and there is nothing to tell."""
-        with _tracing:
-            self._over(0)
+        """Abort the act: it was no step, and nothing is stored."""
+        with _trace_lock:
+            self._finish_counting(0)
 
     def _finish(self) -> None:
         self.took = time.perf_counter() - self.started
-        with unharmed(self.agent, "counting its steps"), _tracing:
-            self._over(1)
+        with log_memory_errors(self.agent, "counting its steps"), _trace_lock:
+            self._finish_counting(1)
 
-    def _over(self, steps: int) -> None:
-        """End the counting of this act of a BaseAgent, and count its steps unless the agent has done so."""
+    def _finish_counting(self, steps: int) -> None:
+        """Finish this act of a BaseAgent, and count its steps unless the agent did."""
         if self.own_count is None:
             return
-        counting, before = _counting[id(self.agent)], self.own_count
+        counting, before = _running_acts[id(self.agent)], self.own_count
         self.own_count = None
         counting.acts.remove(before)
         if not counting.acts:
-            del _counting[id(self.agent)]
+            del _running_acts[id(self.agent)]
         if steps and own_step(self.agent) == before + counting.counted:
             self.agent.step_number += steps
             counting.counted += steps
@@ -357,8 +357,8 @@ class Call:
         self.trace.resumed = self.next_step
 
     def _store(self, outcome: dict[str, Any]) -> None:
-        """The state before, the action, the state after. One that cannot be stored does not keep out the others, but
-        a store that fails ends it: each try might wait for a lock, and the agent with it."""
+        """Store the state before, the action and the state after. If one is refused, store the others; if the store
+        fails, stop, because each attempt might wait for a lock while the agent waits."""
         for doing, store in (
             ("storing its state", self._store_before),
             ("storing its action", partial(self._store_action, outcome)),
@@ -366,7 +366,7 @@ class Call:
         ):
             if self.memory is None:
                 return
-            with unharmed(self.agent, doing):
+            with log_memory_errors(self.agent, doing):
                 try:
                     store(self.memory)
                 except MemoryStoreException as error:
@@ -409,26 +409,26 @@ class Call:
     # States
 
     @contextmanager
-    def _looking(self) -> Iterator[None]:
-        """The agent goes on if its state cannot be told. That is logged once for an agent, then counted."""
+    def _state_errors(self) -> Iterator[None]:
+        """Ignore errors of `get_state`: log the first of an agent, then count them."""
         try:
             with self.running():
                 yield
         except Exception:
-            system = getattr(self.memory, "_system", None)  # a memory of another make has none
+            system = getattr(self.memory, "_system", None)  # another implementation of the API has none
             failed: Counter[str] = Counter() if system is None else system.state_failures
             failed[self.agent_id] += 1
             if failed[self.agent_id] == 1:
                 log.warning(
                     "the state of %s cannot be told; the agent goes on, and further failures are only counted, in its "
                     "statistics",
-                    _described(self.agent),
+                    _describe(self.agent),
                     exc_info=True,
                 )
 
     def _state(self) -> dict[str, Any] | None:
-        with self._looking():
-            seen = self._look()
+        with self._state_errors():
+            seen = self._get_state()
             if inspect.isawaitable(seen):
                 if inspect.iscoroutine(seen):
                     seen.close()
@@ -437,34 +437,34 @@ class Call:
         return None
 
     async def _state_async(self) -> dict[str, Any] | None:
-        with self._looking():
-            seen = self._look()
+        with self._state_errors():
+            seen = self._get_state()
             return self._read(await seen if inspect.isawaitable(seen) else seen)
         return None
 
-    def _look(self) -> Any:
+    def _get_state(self) -> Any:
         if self.memory is None:
             return None
         get_state = getattr(self.agent, "get_state", None)
         if isinstance(self.agent, type) and not inspect.ismethod(get_state):
-            return None  # a class acts, but only its instances have states
+            return None  # a class method: only instances have states
         return get_state() if callable(get_state) else None
 
     def _read(self, seen: Any) -> dict[str, Any] | None:
         self.told_step = None
         if seen is None:
             return None
-        if isinstance(seen, AgentState):  # its extra data may hold anything
+        if isinstance(seen, AgentState):  # its extra data may contain any object
             seen = replace(seen, extra_data=plain(seen.extra_data)).as_dict()
         state = plain(seen)
         if not isinstance(state, dict):
             raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
         self.told_step = _step(state.get("step_number"))
-        return {name: value for name, value in state.items() if name not in _OF_THE_RECORD}
+        return {name: value for name, value in state.items() if name not in _RECORD_FIELDS}
 
 
-async def _aside(work: Callable[..., None], *args: Any) -> None:
-    """In a thread of asyncio; where another loop drives the agent, at once."""
+async def _in_thread(work: Callable[..., None], *args: Any) -> None:
+    """Run work in a thread of asyncio; directly if another event loop drives the agent."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -481,6 +481,6 @@ def _name(value: object, default: str) -> str:
 
 
 def importance(action: ActionData) -> float:
-    """From LEAST towards 1: the more the state changed, the larger the reward or the loss, and if it failed."""
+    """Rate an action from LEAST towards 1, by the change of the state, the absolute reward, and failure."""
     amount = amount_of(action.state_difference or {}) + min(1.0, abs(action.reward)) + (action.error is not None)
     return 1.0 - (1.0 - LEAST) * math.exp(-amount)

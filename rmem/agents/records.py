@@ -18,7 +18,7 @@ _PLACES = ("place", "location", "position")
 
 
 def record(agent_id: str, kind: str, data: object, step_number: object, priority: object) -> Memory:
-    """A checked memory without an id and a vector, its blobs apart from its words."""
+    """Build a checked memory without id and vector, with blobs as attachments."""
     contents = as_data(f"{kind}_data", data, apart=detach)
     now = time.time()
     return Memory(
@@ -40,7 +40,7 @@ def record(agent_id: str, kind: str, data: object, step_number: object, priority
 
 
 def as_data(field: str, data: object, *, apart: Callable[[Mapping[str, Any]], Any] | None = None) -> dict[str, Any]:
-    """A mapping, or the mapping that a model such as AgentState becomes, with its blobs set `apart`."""
+    """Return a mapping, or the one of a model such as AgentState; with `apart`, its blobs become attachments."""
     as_dict = None if isinstance(data, (dict, Mapping)) else getattr(data, "as_dict", None)
     given = as_dict() if callable(as_dict) else data
     if apart is not None and isinstance(given, Mapping):
@@ -51,7 +51,7 @@ def as_data(field: str, data: object, *, apart: Callable[[Mapping[str, Any]], An
 
 
 def position_of(contents: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Two or three coordinates, as a list, as x, y and z, or as position_x, position_y and position_z."""
+    """Return the two or three coordinates of contents: a list, x, y and z, or position_x, position_y and position_z."""
     for key in _PLACES:
         value = contents.get(key)
         if value is None:
@@ -74,7 +74,7 @@ def _coordinates(values: Mapping[str, Any], prefix: str) -> list[float] | None:
 
 
 def place_of(contents: Mapping[str, Any]) -> str | None:
-    """The named place, if the contents tell one."""
+    """Return the named place in contents, if there is one."""
     for key in _PLACES:
         value = contents.get(key)
         if isinstance(value, str) and value.strip() and len(value) <= 200:

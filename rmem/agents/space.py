@@ -26,7 +26,7 @@ from .tier_search import Attributes, TierSearch, tiers_of
 from .types import MemoryChangeRecord, MemoryStatistics
 
 _CHUNK = 1000
-_NO_PART = ("agent_id", "step_number")  # of a state: AgentState tells them, and the record has them anyway
+_IGNORED_FIELDS = ("agent_id", "step_number")  # fields of AgentState that the record has anyway
 
 
 class MemorySpace:
@@ -47,19 +47,20 @@ class MemorySpace:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._system.reopening(), self.agent_id)
+        return _reopen, (self._system.reopening(), self.agent_id)
 
     # Storing
 
     def store(self, kind: str, data: object, step_number: int, priority: float = 1.0) -> str:
-        """Keep a state, an action or an interaction; its id. When this returns it is on disk and can be found."""
+        """Store a state, an action or an interaction; return its id. It is on disk and can be found when this
+        returns."""
         with raise_store_error(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
             memory = records.record(self.agent_id, kind, data, step_number, priority)
             return self._system.store(self.agent_id, [memory])[0].memory_id
 
     def store_many(self, kind: str, items: Sequence[object], *, first_step: int, priority: float = 1.0) -> list[str]:
-        """Keep many at once, one for each step from `first_step` on; their ids. All are checked before any is
+        """Store many, one per step from `first_step` on; return their ids. All are checked before any is
         written; they are written in chunks of a thousand."""
         with raise_store_error(self.agent_id, (TIERS[0],)):
             checks.one_of("memory_type", kind, records.KINDS)
@@ -80,7 +81,7 @@ class MemorySpace:
     def retrieve_recent_states(
         self, count: int = 5, memory_type: str | None = None, *, memory_tiers: Sequence[str] | None = None
     ) -> Memories:
-        """The newest memories, newest first."""
+        """Return the newest memories, newest first."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             checks.whole("count", count, low=1)
             where = self._where(memory_type)
@@ -95,9 +96,9 @@ class MemorySpace:
         agent_id: str | None = None,
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
-        """All memories from one step to another (both included), by step."""
+        """Return all memories from one step to another (both included), by step."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
-            self._mine(agent_id)
+            self._check_agent(agent_id)
             low, high = checks.whole("start_step", start_step), checks.whole("end_step", end_step)
             where = Filter.of(self._where(memory_type), **_steps(low, high))
             return self._cached("range", where, memory_tiers, lambda: self._search.ordered("step", where, memory_tiers))
@@ -110,7 +111,7 @@ class MemorySpace:
         *,
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
-        """All memories between two moments, by time. Words are welcome: since="yesterday"."""
+        """Return all memories between two times, by time; also words: since="yesterday"."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), since=since, until=until)
             return self._search.ordered("time", where, memory_tiers)
@@ -123,9 +124,10 @@ class MemorySpace:
         agent_id: str | None = None,
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
-        """All memories whose contents have these values, by step. `{"inventory.wood": 5}` looks inside."""
+        """Return all memories whose contents have these values, by step. Dotted paths look inside: {"inventory.wood":
+        5}."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
-            self._mine(agent_id)
+            self._check_agent(agent_id)
             if not attributes:
                 raise checks.refuse("attributes", "a mapping with at least one value", attributes)
             asked = Attributes.of(attributes)
@@ -148,7 +150,7 @@ class MemorySpace:
         memory_type: str | None = None,
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
-        """Memories within `radius` of a position, inside a `box` of two corners, or of a named `place`.
+        """Return memories within `radius` of a position, inside a `box` of two corners, or of a named `place`.
 
         With a position they come nearest first, at most `k` of them; without one, by step.
         """
@@ -172,7 +174,7 @@ class MemorySpace:
         k: int | None = None,
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
-        """Memories by importance, the most important first."""
+        """Return memories by importance, the most important first."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
             limit = None if k is None else checks.whole("k", k, low=1)
@@ -188,12 +190,13 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
         where: Filter | Mapping[str, Any] | None = None,
     ) -> Memories:
-        """The memories most like a state, best first. Numbers are compared as numbers; see recall/similar.py."""
+        """Return the memories most similar to a state, best first. Numbers are compared as numbers; see
+        recall/similar.py."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
-            self._mine(agent_id)
+            self._check_agent(agent_id)
             checks.whole("k", k, low=1)
             asked = records.as_data("query_state", query_state)
-            asked = {key: value for key, value in asked.items() if key not in _NO_PART} or asked
+            asked = {key: value for key, value in asked.items() if key not in _IGNORED_FIELDS} or asked
             question = StateQuestion.of(asked)
             if not len(question):
                 raise checks.refuse("query_state", "a mapping with at least one value", query_state)
@@ -218,7 +221,7 @@ class MemorySpace:
         *,
         memory_type: str | None = None,
     ) -> Memories:
-        """The memories whose vectors are nearest to a vector, best first. `embed` makes such vectors."""
+        """Return the memories whose vectors are nearest to a vector, best first. `embed` computes such vectors."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             checks.whole("k", k, low=1)
             dimension = self._system.brain.store.filtered_rows(self._where(None)).dimension
@@ -235,17 +238,16 @@ class MemorySpace:
         memory_type: str | None = None,
         memory_tiers: Sequence[str] | None = None,
     ) -> Memories:
-        """The memories that say something like this, best first: words, meaning and time, as in `Brain.recall`."""
+        """Return the memories that match a text, best first, by words, meaning and time, as `Brain.recall` does."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             if isinstance(content_query, Mapping):
                 content_query = text_of(checks.json_object("content_query", content_query))
             asked = checks.text("content_query", content_query)
-            return self._said(asked, k, self._where(memory_type), memory_tiers)
+            return self._search_words(asked, k, self._where(memory_type), memory_tiers)
 
     def recall(self, question: str, k: int = 5, **filters: Any) -> Memories:
-        """The answer to a question: "what happened yesterday?", "what did I see in the forest?".
-
-        `filters` are those of `query`.
+        """Answer a question such as "what happened yesterday?" or "what did I see in the forest?". `filters` are those
+        of `query`.
         """
         return self.query(question, k=k, **filters)
 
@@ -268,8 +270,8 @@ class MemorySpace:
         box: Sequence[Sequence[float]] | None = None,
         place: str | None = None,
     ) -> Memories:
-        """Everything in one call: all that is given must hold. A `text` or a state `similar_to` ranks what is left;
-        else a `position` ranks by distance; else memories come by step.
+        """Combine all filters: every given one must match. A `text` or a state `similar_to` ranks the rest; else a
+        `position` ranks by distance; else memories come by step.
 
             space.query("berries", position=[10, 20], radius=5, since="yesterday", min_importance=0.5, k=10)
         """
@@ -293,7 +295,7 @@ class MemorySpace:
             if asked is not None and asked.lists and (text, similar_to, position) != (None, None, None):
                 raise InputError("attributes must not hold lists where memories are ranked", field="attributes")
             if text is not None:
-                return self._said(checks.text("text", text), 5 if k is None else k, where, memory_tiers)
+                return self._search_words(checks.text("text", text), 5 if k is None else k, where, memory_tiers)
             if similar_to is not None:
                 return self.retrieve_similar_states(
                     similar_to, 5 if k is None else k, memory_tiers=memory_tiers, where=where
@@ -306,7 +308,7 @@ class MemorySpace:
             )
 
     def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:
-        """The vector of a state or a text, for `search_by_embedding`."""
+        """Return the vector of a state or a text, for `search_by_embedding`."""
         with raise_retrieval_error(self.agent_id):
             if isinstance(state_or_text, str):
                 vector = self._system.brain.vector_of(checks.text("state_or_text", state_or_text))
@@ -317,35 +319,35 @@ class MemorySpace:
     # One memory
 
     def get(self, memory_id: str) -> MemoryEntry | None:
-        """One memory as it was stored, whatever its tier, with its attachments; it stays where it is."""
+        """Return one memory of any tier with its attachments, without moving it."""
         with raise_retrieval_error(self.agent_id):
-            memory = self._held(memory_id)
+            memory = self._find(memory_id)
             return None if memory is None else MemoryEntry(memory, attachments=True)
 
     def focus(self, memory_id: str) -> MemoryEntry:
         """Give attention to a memory: its retrieval count grows, and often enough it moves up a tier."""
         with raise_retrieval_error(self.agent_id):
-            memory = self._wanted(memory_id)
+            memory = self._require(memory_id)
             self._system.tiers.touch(self.agent_id, memory.tier, [memory_id], time.time())
             count = memory.bookkeeping.retrieval_count + 1
             if memory.tier != "stm" and count % self._system.config.promotion_threshold == 0:
-                memory = self._raise_to(memory, TIERS[TIERS.index(memory.tier) - 1])
+                memory = self._move_up(memory, TIERS[TIERS.index(memory.tier) - 1])
             else:
-                memory = self._wanted(memory_id)
+                memory = self._require(memory_id)
             self._system.cache.invalidate(self.agent_id)
             return MemoryEntry(memory)
 
     def decompress(self, memory_id: str) -> MemoryEntry:
-        """Bring a memory back from long-term to intermediate memory; its contents are exactly what was stored."""
+        """Move a memory from long-term to intermediate memory; its contents are exactly what was stored."""
         with raise_maintenance_error(self.agent_id, ("im",)):
-            memory = self._wanted(memory_id)
+            memory = self._require(memory_id)
             if memory.tier == "ltm":
-                memory = self._raise_to(memory, "im")
+                memory = self._move_up(memory, "im")
                 self._system.cache.invalidate(self.agent_id)
             return MemoryEntry(memory)
 
     def forget(self, memory_id: str) -> bool:
-        """Remove a memory for good; whether there was one."""
+        """Remove a memory permanently; return whether there was one."""
         with raise_store_error(self.agent_id):
             memory = self._system.brain.store.get(checks.memory_id("memory_id", memory_id))
             if memory is not None and memory.agent_id != self.agent_id:
@@ -356,10 +358,10 @@ class MemorySpace:
             return gone > 0
 
     def set_importance(self, memory_id: str, importance: float) -> bool:
-        """Change how important a memory is, from 0 to 1; whether there is such a memory."""
+        """Set the importance of a memory, 0 to 1; return whether there is such a memory."""
         with raise_maintenance_error(self.agent_id):
             score = checks.share("importance_score", importance)
-            if self._held(memory_id) is None:
+            if self._find(memory_id) is None:
                 return False
 
             def edit(memory: Memory) -> Memory:
@@ -371,7 +373,7 @@ class MemorySpace:
             return changed is not None
 
     def clear(self, memory_tiers: Sequence[str] | None = None) -> int:
-        """Remove all memories of this agent for good, or those in some tiers; how many there were."""
+        """Remove all memories of this agent permanently, or those in some tiers; return how many."""
         with raise_maintenance_error(self.agent_id, memory_tiers):
             try:
                 return self._system.clear(self.agent_id, tiers_of(memory_tiers))
@@ -379,21 +381,21 @@ class MemorySpace:
                 self.forget_deviations()
 
     def forget_deviations(self) -> None:
-        """Measure anew how much the numbers of this agent differ: some memories have gone."""
+        """Drop the cached deviations of the agent's numbers, after memories were removed."""
         self._search.forget_deviations()
 
-    def _raise_to(self, memory: Memory, tier: str) -> Memory:
+    def _move_up(self, memory: Memory, tier: str) -> Memory:
         vector = self._system.brain.vector_of(memory.text, memory.contents)
         vectors = {} if vector is None else {memory.memory_id: vector}
         self._system.tiers.move(self.agent_id, [memory.memory_id], memory.tier, tier, vectors)
-        return self._wanted(memory.memory_id)
+        return self._require(memory.memory_id)
 
-    def _held(self, memory_id: object) -> Memory | None:
+    def _find(self, memory_id: object) -> Memory | None:
         memory = self._system.brain.store.get(checks.memory_id("memory_id", memory_id))
         return memory if memory is not None and memory.agent_id == self.agent_id else None
 
-    def _wanted(self, memory_id: str) -> Memory:
-        memory = self._held(memory_id)
+    def _require(self, memory_id: str) -> Memory:
+        memory = self._find(memory_id)
         if memory is None:
             raise NotFoundError(memory_id)
         return memory
@@ -447,17 +449,17 @@ class MemorySpace:
             return statistics.of_agent(self._system, self.agent_id)
 
     def clear_cache(self) -> None:
-        """Forget the kept answers of this agent."""
+        """Clear the cached answers of this agent."""
         self._system.cache.invalidate(self.agent_id)
 
     def set_cache_ttl(self, ttl: float) -> None:
-        """Seconds that answers are kept, for all spaces of this API; 0 turns the cache off."""
+        """Set how many seconds answers are cached, for all spaces of this API; 0 turns the cache off."""
         with raise_retrieval_error(self.agent_id):
             self._system.cache.set_ttl(ttl)
 
-    # How it is done
+    # Helpers
 
-    def _mine(self, agent_id: str | None) -> None:
+    def _check_agent(self, agent_id: str | None) -> None:
         if agent_id is not None and agent_id != self.agent_id:
             raise InputError(
                 f"agent_id must be {self.agent_id!r}, whose memory space this is, got {agent_id!r}", field="agent_id"
@@ -469,7 +471,7 @@ class MemorySpace:
             return Filter(agent=(self.agent_id,), type=None if kind is None else (kind,))
         where = Filter.of(more)
         for agent in where.agent or ():
-            self._mine(agent)
+            self._check_agent(agent)
         return Filter.of(where, agent=None if where.agent else self.agent_id, type=kind)
 
     def _cached(
@@ -477,24 +479,24 @@ class MemorySpace:
     ) -> Memories:
         key = key_of(what, where.key(), tiers_of(memory_tiers))
         found = self._system.cached(self.agent_id, key, compute)
-        if found.missing_tiers:  # the tier may be back in a moment
+        if found.missing_tiers:  # do not cache: the tier may answer again soon
             self._system.cache.invalidate(self.agent_id)
         return found
 
-    def _said(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
+    def _search_words(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
         inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
         return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).answering(hits.recall)
 
 
-def _reopened(config: MemoryConfig, agent_id: str) -> MemorySpace:
+def _reopen(config: MemoryConfig, agent_id: str) -> MemorySpace:
     from .recorder import shared_memory
 
     return shared_memory(config).get_memory_space(agent_id)
 
 
 def _steps(start: int | None, end: int | None) -> dict[str, Any]:
-    """A span of steps as filters have it."""
+    """Convert a span of steps to fields of a filter."""
     low = None if start is None else checks.whole("start_step", start)
     high = None if end is None else checks.whole("end_step", end)
     if low is not None and high is not None and low > high:

@@ -53,14 +53,14 @@ class MemorySystem:
         self.cache = QueryCache(config.cache_ttl, config.cache_size)
         self.maintenance = _maintenance(config)
         self.state_failures: Counter[str] = Counter()
-        """How often `get_state` of hooked agents has failed, by agent."""
+        """Failures of `get_state` of hooked agents, by agent."""
         self._inserted: dict[str, int] = {}
         self._versions: dict[str, object] = {}
         self._states: dict[str, tuple[object, ...]] = {}
         self._lock = new_lock()
 
     def configure(self, config: MemoryConfig) -> None:
-        """Go on with another configuration, if it only changes what an open memory can change."""
+        """Apply another configuration; refuse changes that need the memory to be opened again."""
         before, after = _facts(self.config), _facts(config)
         changed = {name for name in {**before, **after} if before.get(name, _ABSENT) != after.get(name, _ABSENT)}
         fixed = sorted(changed - _CHANGEABLE)
@@ -76,9 +76,9 @@ class MemorySystem:
         self.config, self.maintenance = config, _maintenance(config)
 
     def reopening(self) -> MemoryConfig:
-        """The configuration by which another process opens the same memory, for a pickle."""
+        """Return the configuration with which another process opens the same memory, for pickling."""
         address, store = self.brain.address, self.brain.store
-        if address == ":memory:" or address == type(store).__name__:  # the store itself was given to the Brain
+        if address == ":memory:" or address == type(store).__name__:  # a store object was given to the Brain
             raise MemoryConfigException(
                 "this memory lives in its process alone and cannot be pickled; give ltm_config a path, or pickle the "
                 "agent without its memory"
@@ -89,34 +89,34 @@ class MemorySystem:
         return self.config.updated({"ltm_config.path": address})
 
     def clear(self, agent: str, tiers: Sequence[str]) -> int:
-        """Remove what an agent has in some tiers."""
+        """Remove the memories of an agent in some tiers."""
         try:
             return self.tiers.clear(agent, tiers)
         finally:
             self.forgot(agent)
 
     def forgot(self, agent: str) -> None:
-        """Drop what was derived from memories of an agent that have gone."""
+        """Drop what was derived from removed memories of an agent."""
         self._inserted.pop(agent, None)
         self.cache.invalidate(agent)
 
     def store(self, agent: str, memories: Sequence[Memory]) -> list[Memory]:
-        """Keep memories of an agent and, now and then, rebalance its tiers."""
+        """Store memories of an agent; rebalance its tiers every `cleanup_interval` insertions."""
         kept = self.brain.keep(memories)
         self.tiers.copy_to_hot(kept)
         self.cache.invalidate(agent)
         try:
             if self._is_due(agent, kept):
                 self.rebalance(agent)
-        except RemanenceError as error:  # the memories are kept; the next round will find what is left
+        except RemanenceError as error:  # the memories are stored; the next rebalance moves what is left
             log.warning("the tiers of %s were not tended: %s", agent, error)
         return kept
 
     def _is_due(self, agent: str, stored: Sequence[Memory]) -> bool:
         interval = self.config.cleanup_interval
         if agent not in self._inserted:
-            # Many short lives are tended as a long one is: each counts on from its first step, or from what there is
-            # if it begins anew (to count that needs the index, which other lives may not need at all).
+            # Short runs must be rebalanced as often as one long run: count on from the first step, or from the stored
+            # memories if a run starts at 0 (that needs the index, which other runs may not need to load).
             began = stored[0].step_number or self.brain.store.count(Filter(agent=(agent,))) - len(stored)
             self._inserted.setdefault(agent, began % interval)
         with self._lock:
@@ -125,7 +125,7 @@ class MemorySystem:
             return count >= interval
 
     def rebalance(self, agent: str) -> dict[str, int]:
-        """Move what has to move between an agent's tiers."""
+        """Rebalance the tiers of an agent."""
         try:
             return self.maintenance.rebalance(self.tiers, agent)
         finally:
@@ -136,7 +136,7 @@ class MemorySystem:
         return self.maintenance.plan(self.tiers, agent)
 
     def agents(self) -> list[str]:
-        """Everybody who has memories here."""
+        """Return all agents that have memories."""
         return list(self.brain.store.stats().by_agent)
 
     def cached(self, agent: str, key: Hashable | None, compute: Callable[[], Result]) -> Result:
@@ -175,7 +175,7 @@ _CHANGEABLE = {
 
 
 def _facts(config: MemoryConfig) -> dict[str, Any]:
-    """The fields of a configuration, those of its tiers by dotted names."""
+    """Return the fields of a configuration; those of its tiers by dotted names."""
     facts: dict[str, Any] = {}
     for f in fields(config):
         value = getattr(config, f.name)
@@ -217,13 +217,13 @@ def _hot_tier(tier: str, config: RedisConfig, brain: Brain) -> HotTier:
 
 
 class raise_as:
-    """Every error of the engine as the exception that the document promises, with its context. A class, because every
+    """Convert errors of the engine to the documented exception, with its context. A class, because every
     call of the API goes through here and a generator takes three times as long."""
 
     __slots__ = ("_agent", "_kind", "_tiers")
 
     def __init__(self, kind: type[MemoryAPIException], agent: object = None, tiers: object = None) -> None:
-        """`tiers` are those that the call is about; an exception tells its tier if there is one."""
+        """`tiers` are those of the call; if there is one, the exception names it."""
         self._kind, self._agent, self._tiers = kind, agent, tiers
 
     def __enter__(self) -> None:

@@ -17,9 +17,9 @@ from .changes import same, values_under
 from .entries import Memories, MemoryEntry
 from .system import MemorySystem
 
-Found = tuple[Any, Memory, float | None]  # what to sort by, the memory, its score
+Found = tuple[Any, Memory, float | None]  # sort key, memory, score
 
-_KNOWN_ENOUGH = 1.02  # deviations are taken anew when an agent has so many times more memories
+_GROWTH_LIMIT = 1.02  # recompute deviations when an agent has 2 % more memories
 
 
 class TierSearch:
@@ -36,7 +36,7 @@ class TierSearch:
         memory_tiers: Sequence[str] | None,
         limit: int | None,
     ) -> Memories:
-        """What the tiers found, each list sorted already, merged by a heap."""
+        """Search the tiers and merge their sorted results with a heap."""
         answer = self._system.tiers.search(self._agent, tiers_of(memory_tiers), search, where)
         merged = heapq.merge(*answer.parts, key=lambda found: found[0])
         entries = (MemoryEntry(memory, score) for _, memory, score in merged)
@@ -104,11 +104,11 @@ class TierSearch:
         return self.merged(search, where, memory_tiers, k)
 
     def _deviations(self, question: StateQuestion) -> tuple[float, ...]:
-        """How much the numbers asked for differ among all that this agent knows. They change slowly, so they are
-        taken anew only when the agent has learned some more."""
+        """Return the deviations of the numbers in a question among all memories of the agent. They change slowly, so
+        they are recomputed only when the agent has 2 % more memories."""
         found_rows = self._system.brain.store.filtered_rows(Filter(agent=(self._agent,)))
         known = self._known.get(question.paths)
-        if known is not None and known[0] <= found_rows.size <= known[0] * _KNOWN_ENOUGH:
+        if known is not None and known[0] <= found_rows.size <= known[0] * _GROWTH_LIMIT:
             return known[1]
         found = deviations(found_rows, question)
         if len(self._known) > 256:
@@ -117,17 +117,17 @@ class TierSearch:
         return found
 
     def forget_deviations(self) -> None:
-        """What was removed may have been far from the rest."""
+        """Drop the cached deviations, which removed memories may have shaped."""
         self._known.clear()
 
 
 def _sorted(found: list[Found]) -> list[Found]:
-    """The best of one tier, with equals in the order in which those of several tiers are merged."""
+    """Sort the results of one tier, ties in the order in which several tiers are merged."""
     return sorted(found, key=lambda one: one[0])
 
 
 def tiers_of(memory_tiers: Sequence[str] | None) -> tuple[str, ...]:
-    """The tiers that are asked for; all of them for None."""
+    """Check and return the given tiers; all of them for None."""
     if memory_tiers is None:
         return TIERS
     wanted = checks.names("memory_tiers", memory_tiers)
@@ -142,13 +142,13 @@ _ORDERS: dict[tuple[str, bool], tuple[Order, Callable[[Memory], tuple[float, ...
     ("time", False): ("oldest", lambda memory: (memory.timestamp,)),
     ("importance", True): ("importance", lambda memory: (-memory.importance, -memory.timestamp)),
 }
-"""What the stores call an order, and the same order among several of them."""
+"""Sort orders of the stores, and the key of the same order for merging."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Attributes asked for, by dotted path. The index knows single values and the members of lists; whole lists are
-    compared when the memories are read."""
+    """The wanted attributes, by dotted path. The index handles single values and members of lists; whole lists are
+    compared after reading the memories."""
 
     indexed: dict[str, Any]
     lists: dict[str, list[Any]]
@@ -173,10 +173,10 @@ class Attributes:
 
     @property
     def keep(self) -> Callable[[Memory], bool] | None:
-        """What is left to be looked at in each memory; None where the index has decided."""
-        return self._hold if self.lists else None
+        """Return the check for what the index cannot decide; None if there is nothing left to check."""
+        return self._has_lists if self.lists else None
 
-    def _hold(self, memory: Memory) -> bool:
+    def _has_lists(self, memory: Memory) -> bool:
         return all(
             any(same(held, value) for held in values_under(memory.contents, path)) for path, value in self.lists.items()
         )

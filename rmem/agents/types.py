@@ -29,12 +29,12 @@ MemoryTypeFilter = Literal["state", "action", "interaction"] | None
 MemoryImportanceScore = float
 """From 0 to 1."""
 MemoryTypeDistribution = dict[str, int]
-"""How many memories there are of each type."""
+"""Number of memories by type."""
 ConfigUpdate = Mapping[str, Any]
 """`{"cleanup_interval": 200, "stm_config.memory_limit": 5000}`, for `configure_memory_system`."""
 QueryResult = MemoryEntry
 SimilaritySearchResult = MemoryEntry
-"""How similar it is tells its attribute `score`."""
+"""The attribute `score` is the similarity."""
 
 
 class MemoryMetadata(TypedDict):
@@ -49,7 +49,7 @@ class MemoryMetadata(TypedDict):
 
 
 class MemoryEmbeddings(TypedDict):
-    """`entry["embeddings"]`: the one that the memory has in its tier."""
+    """`entry["embeddings"]`: the vector of the memory in its tier."""
 
     full_vector: list[float] | None
     compressed_vector: list[float] | None
@@ -67,7 +67,7 @@ class MemoryChangeRecord(TypedDict):
 
 
 class MemoryStatistics(TypedDict):
-    """What `get_memory_statistics` tells of an agent."""
+    """The result of `get_memory_statistics`."""
 
     agent_id: str
     total_memories: int
@@ -83,4 +83,4 @@ class MemoryStatistics(TypedDict):
     cache: dict[str, Any]
     hot_tiers: dict[str, str]
     state_failures: int
-    """How often a hooked agent's `get_state` has failed in this process."""
+    """Failures of a hooked agent's `get_state` in this process."""

@@ -255,7 +255,7 @@ def test_what_answers_no_question_cannot_be_judged(api):
     api.store_agent_state("a", {"seen": "berries"}, 1)
     found = pickle.loads(pickle.dumps(api.get_memory_space("a").search_by_content("berries")[0]))
     for entry in (api.retrieve_by_time_range("a", 0, 9)[0], found):
-        with pytest.raises(MemoryInputError, match="only a memory that was found by words or by likeness"):
+        with pytest.raises(MemoryInputError, match="only a memory that was found by words or by similarity"):
             entry.useful()
     with pytest.raises(MemoryInputError, match="useful must be"):
         api.get_memory_space("a").search_by_content("berries")[0].useful("yes")
