@@ -16,7 +16,7 @@ from .brain import Brain
 from .embed import EmbedderSpec
 from .privacy.choice import PrivacySpec
 from .recall.settings import RecallSettings
-from .stores.base import Progress, RecordStore
+from .stores.base import MemoryStore, Progress, RecordStore
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
@@ -93,7 +93,7 @@ class AsyncBrain(_Face[Brain]):
 
     def __init__(
         self,
-        address: str | Path | RecordStore | None = None,
+        address: str | Path | RecordStore | MemoryStore[Any] | None = None,
         *,
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,

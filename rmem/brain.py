@@ -35,7 +35,8 @@ from .recall.feedback import LearnedFeedback
 from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
-from .stores.base import Edit, Edited, Order, Progress, RecordStore
+from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
+from .stores.values import ValueRecords, as_records, keeps_values
 from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
@@ -61,9 +62,12 @@ class Brain:
     """A memory that stays.
 
         brain = Brain()                            # the default file; RMEM_HOME moves it
-        brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", or a RecordStore of your own
+        brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", "postgresql://…", "redis://…"
         brain.remember("Fixed OOM: switched to pyarrow.dataset", agent="swe-01", type="error_fix")
         brain.recall("ETL job killed by OOM", k=5)
+
+    Instead of an address it takes a store: a RecordStore, or any object with `add`, `get`, `search` and `forget`, which
+    then gives what these four can do and refuses the rest by name.
 
     `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
     "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
@@ -86,7 +90,7 @@ class Brain:
 
     def __init__(
         self,
-        address: str | Path | RecordStore | None = None,
+        address: str | Path | RecordStore | MemoryStore[Any] | None = None,
         *,
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
@@ -101,14 +105,18 @@ class Brain:
         self.settings = RecallSettings.of(settings)
         self.privacy = policy_of(privacy)
         checks.one_of("durability", durability, ("full", "normal"))
-        if isinstance(address, RecordStore):
+        if keeps_values(address):
             if encryption:
                 raise ConfigError("encryption must be given to the store that you pass, not to Brain")
-            self.address, self.store = type(address).__name__, address
+            self.address, self.store = type(address).__name__, as_records(address)
         else:
             self.address = _address(address)
             options: dict[str, Any] = {"durability": durability, "encryption": encryption}
             self.store = open_store(self.address, word_vectors=word_vectors, **options)
+        if isinstance(self.store, ValueRecords):
+            if embedder not in (None, "none"):
+                raise ConfigError(f"embedder cannot be given with {self.store!r}: four methods keep no vectors")
+            embedder = "none"
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._vectors: MemoryVectors | None = None
@@ -505,6 +513,9 @@ class Brain:
             min_relevance=min_relevance,
         )
 
+        if isinstance(self.store, ValueRecords):
+            return Hits(self.store.answer(request), self.new_recall(request.text, request.where))
+
         def read() -> list[Hit]:
             rows = self.store.candidates(request.where)  # first: it may move on to a newer snapshot
             embedder = self._resolve() if request.needs_embedder else None
@@ -583,7 +594,7 @@ def _address(address: object) -> str:
     if address is None:
         return str(config.default_store())
     if not isinstance(address, str | Path):
-        raise checks.refuse("address", "a path, sqlite:///path or :memory:", address)
+        raise checks.refuse("address", "a path, an address such as sqlite:///path, :memory: or a store", address)
     return checks.text("address", str(address))
 
 

@@ -19,13 +19,14 @@ from ..filters import Filter
 from ..kv.base import Entry, Hits, checked_query
 from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
+from ..stores.base import MemoryStore
 from .key_numbers import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
 KINDS = tuple(PREFIXES)
 
 
-def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, **options: Any) -> Brain:
+def open_brain(address: str | Path | MemoryStore[Any], vector: bool, embedder: EmbedderSpec, **options: Any) -> Brain:
     """A Brain; without `vector` one that makes no vectors, unless the file has some already."""
     if vector:
         return Brain(address, embedder=embedder, **options)
@@ -75,12 +76,13 @@ class LongTermMemory(RecordValues):
         session: str | None = None,
         actor: str | None = None,
         importance: float = 0.5,
+        key: str | None = None,
     ) -> Memory:
-        """Keep a memory of some kind under a new key."""
+        """Keep a memory of some kind under a new key, or under one that is given."""
         checks.text(kind.replace("_", " "), text)
         now = time.time()
         memory = Memory(
-            memory_id=self.id_of(self.new_key(kind)),
+            memory_id=self.id_of(self.new_key(kind) if key is None else key),
             agent_id=self.namespace,
             step_number=-1,
             timestamp=now,
