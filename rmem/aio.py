@@ -21,6 +21,7 @@ from .stores.base import MemoryStore, Progress, RecordStore
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .graph.aio import AsyncGraph
+    from .vectors.base import VectorIndex
 
 Wrapped = TypeVar("Wrapped")
 Params = ParamSpec("Params")
@@ -100,6 +101,7 @@ class AsyncBrain(_Face[Brain]):
         durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
+        vectors: str | VectorIndex | None = None,
         token: str | None = None,
         workspace: str | None = None,
     ) -> None:
@@ -111,6 +113,7 @@ class AsyncBrain(_Face[Brain]):
                 durability=durability,
                 privacy=privacy,
                 encryption=encryption,
+                vectors=vectors,
                 token=token,
                 workspace=workspace,
             )

@@ -40,11 +40,13 @@ from .stores.values import ValueRecords, as_records, keeps_values
 from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
+from .vectors.engine import VectorEngine
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .embed.base import Embedder
     from .graph import Graph
+    from .vectors.base import VectorIndex
 
 Written = TypeVar("Written")
 
@@ -73,6 +75,8 @@ class Brain:
     "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
     `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
     `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
+    `vectors` is an engine beside the store that looks for neighbours: "milvus://…", "qdrant://…", "faiss:///file",
+    "pgvector://…" or a VectorIndex, and "none" for none again. A store remembers the address of its engine.
     Safe to use from many threads; many processes may open one file.
 
         brain = Brain("https://host", token="…")   # the same on a server; `workspace` is one of the server's
@@ -97,6 +101,7 @@ class Brain:
         durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
+        vectors: str | VectorIndex | None = None,
         token: str | None = None,
         workspace: str | None = None,
     ) -> None:
@@ -124,7 +129,10 @@ class Brain:
         self._recalls = Recalls()
         self._learned = LearnedFeedback(question_vectors)
         self._lock = new_rlock()
+        self._engine = VectorEngine(self.store, vectors)
         try:
+            if vectors is not None:
+                self._engine.attach()
             if embedder is not None:
                 self._resolve()
         except BaseException:
@@ -270,7 +278,9 @@ class Brain:
 
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         """Store memories as they are, and embed those without a vector."""
-        return self._embedding(memories, lambda: self.store.put(memories))
+        kept = self._embedding(memories, lambda: self.store.put(memories))
+        self._engine.wrote(len(kept))
+        return kept
 
     def _embedding(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
         """Embed memories and write them. If another process has re-embedded the store meanwhile, do both again."""
@@ -391,12 +401,17 @@ class Brain:
         if memory_id is not None:
             if dry_run:
                 raise InputError("dry_run goes with where and subject", field="dry_run")
-            return bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
+            gone = bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
+            self._engine.forgotten()
+            return gone
         if where is not None:
-            return forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
-        keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
+            keys = forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
+        else:
+            keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
         if not dry_run:
-            self._recalls.forget(Subject(str(subject)).is_named_in)
+            if subject is not None:
+                self._recalls.forget(Subject(str(subject)).is_named_in)
+            self._engine.forgotten(strict=subject is not None)
         return keys
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
@@ -516,8 +531,12 @@ class Brain:
         if isinstance(self.store, ValueRecords):
             return Hits(self.store.answer(request), self.new_recall(request.text, request.where))
 
+        ready = request.mode != "lexical" and self._engine.catch_up()
+
         def read() -> list[Hit]:
             rows = self.store.candidates(request.where)  # first: it may move on to a newer snapshot
+            if ready:
+                rows = self._engine.over(rows, request.where)
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 
@@ -572,6 +591,7 @@ class Brain:
 
     def close(self) -> None:
         """Write what waits and close the store. Closing twice is harmless."""
+        self._engine.close()
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -52,7 +52,7 @@ _REMEDY = Remedy(
     token="give it as token=… or in RMEM_API_KEY",
     refused="Check the token (token=… or RMEM_API_KEY) and the workspace",
 )
-_DECIDED = {"embedder": None, "durability": "full", "privacy": None, "encryption": None}
+_DECIDED = {"embedder": None, "durability": "full", "privacy": None, "encryption": None, "vectors": None}
 """Arguments of Brain that the server decides, and what they are if they are not given."""
 
 

@@ -45,22 +45,29 @@ def backup(face: Face, target: str) -> None:
 @click.option(
     "--embedder", metavar="SPEC", help="static, minilm, onnx:PATH or http:MODEL@URL; the store's own if not given."
 )
+@click.option(
+    "--vectors",
+    metavar="URL",
+    help="The engine for its vectors: milvus://…, qdrant://…, faiss:///FILE, pgvector://…; none.",
+)
 @answering
-def reindex(face: Face, embedder: str | None) -> None:
-    """Embed every memory anew and rebuild the index; the way to change a store's embedder.
+def reindex(face: Face, embedder: str | None, vectors: str | None) -> None:
+    """Embed every memory anew and rebuild the index; the way to change a store's embedder or its vector engine.
 
-    An interrupted run goes on where it stopped. Others may use the store meanwhile.
+    The engine, if the store has one, is emptied and filled from the store. An interrupted run goes on where it stopped.
+    Others may use the store meanwhile.
 
     \b
     Examples:
       rmem reindex
       rmem reindex --embedder minilm
       rmem --store team.db reindex --embedder onnx:models/bge-small
+      rmem --store team.db reindex --vectors qdrant://localhost:6333
     """
     from ..admin import reindex as embed_anew
 
     with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
-        done = embed_anew(face.address, embedder, on_progress=bar)
+        done = embed_anew(face.address, embedder, on_progress=bar, vectors=vectors)
     if face.json:
         face.document(done)
     else:
@@ -68,6 +75,8 @@ def reindex(face: Face, embedder: str | None) -> None:
             f"Embedded {done['embedded']:,} of {done['memories']:,} memories with {visible(done['embedder'])} "
             f"({done['dimension']} numbers each) and rebuilt the index"
         )
+        if "vectors" in done:
+            click.echo(f"Filled {visible(done['vectors'])}")
 
 
 @click.command()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .. import checks, config
 from ..annotations import Mode
@@ -28,6 +28,9 @@ from .prompt_block import block
 from .replaced import LongTermValues, WorkingValues, checked_store
 from .summarisers import ExtractiveSummariser, Summariser, summariser_for
 from .working_memory import WorkingMemory
+
+if TYPE_CHECKING:
+    from ..vectors.base import VectorIndex
 
 _RECALLED = 8  # memories that a context may hold
 
@@ -66,6 +69,7 @@ class EnhancedAgentMemory:
         session: str = "main",
         embedder: EmbedderSpec = None,
         privacy: PrivacySpec = None,
+        vectors: str | VectorIndex | None = None,
         encryption: Encryption | Literal[False] | None = None,
         token_limit: int = 4000,
         summarise_at: float = 0.8,
@@ -75,7 +79,8 @@ class EnhancedAgentMemory:
         """Working memory is summarised when it reaches `summarise_at` of `token_limit`, and after `summarise_every`
         messages and tool calls if that is given. `store` is what Brain takes, and is kept as long as it keeps things;
         `persistent` and `path` are short for a file. `summariser` is "extractive" (the default), "chat:MODEL@URL" or a
-        function of texts and a number of tokens. `embedder`, `privacy` and `encryption` are those of Brain."""
+        function of texts and a number of tokens. `embedder`, `privacy`, `vectors` and `encryption` are those of
+        Brain."""
         checks.flag("persistent", persistent)
         checks.flag("vector", vector)
         checks.name("agent", agent, maximum=MAX_NAMESPACE)
@@ -90,7 +95,7 @@ class EnhancedAgentMemory:
             address = store
         elif persistent:
             address = config.default_store() if path is None else sqlite_path(path)
-        own = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption)
+        own = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption, vectors=vectors)
         values = own.store.values if isinstance(own.store, ValueRecords) else None
         self.brain = own if values is None else open_brain(":memory:", vector, embedder, privacy=privacy)
         self._values: LongTermValues | None = None

@@ -4,8 +4,8 @@ object with `add`, `get`, `search` and `forget` will do."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from .. import checks
 from ..forks import new_lock
@@ -67,6 +67,14 @@ class LongTermValues:
         return [(key, text_of(value), float(score)) for key, value, score in found if key.startswith(wanted)][:k]
 
 
+@runtime_checkable
+class _Listed(Protocol):
+    """A store that shows what it holds, as those of the guide do."""
+
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+
+
 class WorkingValues:
     """Messages and tool calls in a store of four methods, oldest first. Nothing leaves it by itself."""
 
@@ -81,8 +89,9 @@ class WorkingValues:
     @property
     def texts(self) -> dict[str, str]:
         """All of `store.data` where there is such a thing, as in the guide; else what was added by this process."""
-        data = getattr(self.store, "data", None)
-        if not isinstance(data, dict):
+        if isinstance(self.store, _Listed):
+            data: Mapping[str, Any] = self.store.data
+        else:
             data = {key: self.store.get(key) for key in list(self._keys)}
         return {key: text_of(value) for key, value in list(data.items()) if value is not None}
 

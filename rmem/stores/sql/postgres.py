@@ -242,6 +242,10 @@ class PostgresRecordStore(SqlRecords, Forking):
         super().rewrite(connection, seq, memory, seal, derived)
         postgres_rows.insert_again(connection, seq, dimension_of(connection))
 
+    def read_state(self, connection: AnyConnection) -> tuple[int, int, int]:
+        assert isinstance(connection, Connection)
+        return state(connection)[:3]
+
     def new_generation(self, connection: AnyConnection) -> None:
         connection.execute("UPDATE heads SET generation = generation + 1")
 

@@ -403,6 +403,10 @@ class SqliteRecordStore(SqlRecords, Forking):
         except Exception:
             log.exception("no new segment was written")
 
+    def read_state(self, connection: Connection) -> tuple[int, int, int]:
+        assert isinstance(connection, sqlite3.Connection)
+        return _state(connection)
+
     def new_generation(self, connection: Connection) -> None:
         (generation,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute(f"PRAGMA user_version = {generation + 1}")
