@@ -71,8 +71,9 @@ class Brain:
     Instead of an address it takes a store: a RecordStore, or any object with `add`, `get`, `search` and `forget`, which
     then gives what these four can do and refuses the rest by name.
 
-    `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
-    "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
+    `embedder` is "static" (the default), "minilm", "onnx:FOLDER", "sentence-transformers:NAME", "ollama:MODEL",
+    "http:MODEL@URL", any Embedder or function, or "none" for vectors that you supply. A store remembers its embedder,
+    so a later Brain need not name it.
     `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before anything is kept.
     `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
     `vectors` is an engine beside the store that looks for neighbours: "milvus://…", "qdrant://…", "faiss:///file",

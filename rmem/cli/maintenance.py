@@ -43,7 +43,9 @@ def backup(face: Face, target: str) -> None:
 
 @click.command()
 @click.option(
-    "--embedder", metavar="SPEC", help="static, minilm, onnx:PATH or http:MODEL@URL; the store's own if not given."
+    "--embedder",
+    metavar="SPEC",
+    help="static, minilm, onnx:FOLDER, sentence-transformers:NAME, ollama:MODEL, http:MODEL@URL; else the store's own.",
 )
 @click.option(
     "--vectors",

@@ -166,6 +166,11 @@ class EnhancedAgentMemory:
         """How recall ranks: words and vectors together, or words alone."""
         return "lexical" if self.vector is None else "hybrid"
 
+    def _replaced(self) -> list[MemoryStore[Any]]:
+        """The stores that were put in the place of ours."""
+        held = [one.store for one in (self._values, self._others) if one is not None]
+        return held if self._similar is None else [*held, self._similar]
+
     # Experiences
 
     def add_experience(self, text: str, importance: float = 1, meta: Mapping[str, Any] | None = None) -> str:
@@ -217,8 +222,8 @@ class EnhancedAgentMemory:
         with self._working.turn:
             gone = self._long_term.forget(key)
             gone = self._working.forget(key) or gone
-            for store in (self._values and self._values.store, self._others and self._others.store, self._similar):
-                gone = (store is not None and bool(store.forget(key))) or gone
+            for store in self._replaced():
+                gone = bool(store.forget(key)) or gone
             if gone:
                 self._working.retell(key)
             if key == self._working.summary_key:

@@ -75,7 +75,7 @@ def _given_vectors() -> Any:
     class Handed(local):
         vectors: dict[str, Vector] | None = None
 
-    class GivenVectors(Embeddings):
+    class GivenVectors(Embeddings):  # type: ignore[misc]  # the library may be absent
         def __init__(self) -> None:
             self._handed = Handed()
 

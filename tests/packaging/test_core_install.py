@@ -107,7 +107,13 @@ def test_times_that_need_the_extra_dates_say_so_and_others_are_understood(core):
 
 
 def test_the_modules_of_an_extra_are_what_it_brings():
-    named = {"PyJWT": "jwt", "PyYAML": "yaml", "openai-agents": "agents", "python-stdnum": "stdnum"}
+    named = {
+        "PyJWT": "jwt",
+        "PyYAML": "yaml",
+        "faiss-cpu": "faiss",
+        "openai-agents": "agents",
+        "python-stdnum": "stdnum",
+    }
     project = tomllib.loads((environments.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for extra, modules in extras.MODULES.items():
         brought: set[str] = set()

@@ -147,10 +147,12 @@ def test_hybrid_recall_is_the_same_with_and_without_an_engine(tmp_path, monkeypa
     with Brain(":memory:", vectors=index) as brain, Brain(":memory:") as other:
         brain.remember_many(memories)
         other.remember_many(memories)
+        shared = 0
         for question in questions:
             found, without = ([hit.text for hit in one.recall(question, 5)] for one in (brain, other))
             assert found[0] == without[0]
-            assert len(set(found) & set(without)) >= 4
+            shared += len(set(found) & set(without))
+        assert shared >= 0.85 * 5 * len(questions)
         assert index.asked
         assert index.count() == 4500
 
