@@ -53,7 +53,10 @@ class VectorFollower:
             now, mark = self.store.vector_state(), self.mark
             if now == mark:
                 return True
-            if now.generation != mark.generation or self.store.removed_after(mark.change) is None:
+            went_back = (
+                now.row < mark.row or now.change < mark.change
+            )  # an older copy of the store was put in its place
+            if now.generation != mark.generation or went_back or self.store.removed_after(mark.change) is None:
                 mark = self._anew(now, mark)
             sent = 0
             while mark.row < now.row and (most is None or sent < most):

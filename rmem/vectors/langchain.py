@@ -28,8 +28,8 @@ class LangChainIndex(VectorIndex):
     def __init__(self, make: Callable[[Any], Any]) -> None:
         require("langchain", "a LangChain VectorStore")
         self._given = _given_vectors()
-        self._store = make(self._given)
-        self.name = f"langchain:{type(self._store).__name__}"
+        self._vector_store = make(self._given)
+        self.name = f"langchain:{type(self._vector_store).__name__}"
         self._dimension: int | None = None
 
     def upsert(self, ids: Sequence[int], vectors: Matrix, fields: Sequence[Fields]) -> None:
@@ -40,22 +40,22 @@ class LangChainIndex(VectorIndex):
         for names in _parts(list(last)):
             documents = [Document(page_content=name, metadata=fields[last[name]]._asdict(), id=name) for name in names]
             with reaching(self.name), self._given.handing({name: vectors[last[name]] for name in names}):
-                self._store.add_documents(documents, ids=names)
+                self._vector_store.add_documents(documents, ids=names)
 
     def delete(self, ids: Sequence[int]) -> None:
         for names in _parts([str(number) for number in ids]):
             with reaching(self.name):
-                if self._store.delete(ids=names) is False:
+                if self._vector_store.delete(ids=names) is False:
                     raise StoreUnreachableError(f"{self.name} did not remove {len(names)} vectors")
 
     def search(self, vector: Vector, k: int, where: FieldFilter | None = None) -> list[tuple[int, float]]:
         check_dimension(self.name, vector.size, self._dimension)
         with reaching(self.name), self._given.handing({_ASKED: vector}):
-            found = self._store.similarity_search_with_score(_ASKED, k=k)
+            found = self._vector_store.similarity_search_with_score(_ASKED, k=k)
         return [(int(document.page_content), float(score)) for document, score in found]
 
     def clear(self, known: Sequence[int] = ()) -> None:
-        reset: Callable[[], object] | None = getattr(self._store, "reset_collection", None)  # Chroma and others
+        reset: Callable[[], object] | None = getattr(self._vector_store, "reset_collection", None)  # Chroma and others
         if reset is None:
             self.delete(known)
         else:

@@ -102,6 +102,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
         read=postgres_rows.READ,
     )
+    changes_kept = _CHANGES_KEPT
 
     def __init__(
         self,

@@ -72,6 +72,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
     """A store whose rows are those of `stores/migrations.py`."""
 
     dialect: ClassVar[Dialect]
+    changes_kept: ClassVar[int]
+    """How far behind its end the change log is whole, at least."""
 
     def __init__(self, word_vectors: WordVectors | None, encryption: Encryption | Literal[False] | None) -> None:
         super().__init__(word_vectors)
@@ -574,7 +576,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             if last == change:
                 return [], last
             (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
-            if first is None or change + 1 < first:
+            # Only the oldest are ever deleted, and never those within `changes_kept` of the last.
+            if change < last - self.changes_kept and (first is None or change + 1 < first):
                 return None
             sql = "SELECT seq FROM changes WHERE n > ? AND n <= ? AND tier IS NULL ORDER BY n"
             return [seq for (seq,) in connection.execute(sql, (change, last))], last

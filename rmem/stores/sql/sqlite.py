@@ -66,6 +66,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     )
 
+    changes_kept = cache.CHANGES_KEPT
+
     def __init__(
         self,
         path: str | Path,
