@@ -22,7 +22,10 @@ from rmem import Filter, RecallSettings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TAKES_MINUTES = {"docs/benchmarks.md"}
-NEEDED = {"docs/integrations.md": ("langgraph", "langchain_core", "agents.memory", "anthropic")}  # not in dev
+NEEDED = {  # not in dev
+    "docs/integrations.md": ("langgraph", "langchain_core", "agents.memory", "anthropic"),
+    "docs/engines.md": ("faiss", "qdrant_client", "pymilvus", "milvus_lite", "langchain_core"),
+}
 KINDS = {"python", "console", "sh", "text", "json", "sql"}
 _FENCE = re.compile(r"^```(\w*)\s*$")
 
