@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # or each of thousands of processes would compi
 # Threads of OpenBLAS that wait for work keep the cores of other tests busy.
 unit quick test-slow: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help demo test check unit quick docs pictures wheel-test test-slow test-frameworks chaos eval bench bench-peers clean
+.PHONY: help demo test check unit quick docs pictures wheel-test test-slow test-frameworks test-vectors chaos eval bench bench-peers clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -70,6 +70,15 @@ test-frameworks: $(FRAMEWORKS:=/.installed) ## the frameworks' own tests of thei
 			tests/integrations tests/test_docs.py -k "integrations or frameworks or opentelemetry" -rA || failed=1; \
 	done; $(PYTHON) tests/integrations/matrix.py $(RESULTS); exit $$failed
 
+VECTORS := .venv-vectors
+$(VECTORS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VECTORS)
+	@$(VECTORS)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[vectors]'
+	@touch $@
+
+test-vectors: $(VECTORS)/.installed ## vector engines and embedding models that are too heavy for `make test`, in an environment of its own
+	@$(VECTORS)/bin/python -m pytest tests/vectors tests/embed tests/test_docs.py -k "vectors or embed or engines" -rs
+
 wheel-test:      ## build wheel and sdist, and try them on every Python here with lowest and newest dependencies
 	@$(PYTHON) .ci/wheel.py
 
@@ -87,4 +96,4 @@ bench-peers: $(DEV) ## the same work on lancedb, chromadb and mem0 in a throw-aw
 	@$(BIN)/python benchmarks/peers.py
 
 clean:           ## remove the environment and caches
-	rm -rf $(VENV) $(FRAMEWORKS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(VECTORS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

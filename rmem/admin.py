@@ -22,6 +22,7 @@ from .stores.sql import audit, keys, reembed
 from .stores.sql.file import explained
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
+from .vectors.engine import VectorEngine
 
 
 def open_file(address: str | Path | None) -> SqliteRecordStore:
@@ -39,9 +40,14 @@ def _address(address: str | Path | None) -> str | Path:
 
 
 def reindex(
-    address: str | Path | None = None, embedder: EmbedderSpec = None, on_progress: Progress | None = None
+    address: str | Path | None = None,
+    embedder: EmbedderSpec = None,
+    on_progress: Progress | None = None,
+    *,
+    vectors: str | None = None,
 ) -> dict[str, Any]:
-    """Embed every memory again, with `embedder` or the store's own, and rebuild terms and index.
+    """Embed every memory again, with `embedder` or the store's own, and rebuild terms and index. The engine of its
+    vectors, its own or the one at the address `vectors`, is emptied and filled.
 
     An interrupted run goes on where it stopped. Others may use the store meanwhile.
     """
@@ -57,13 +63,16 @@ def reindex(
         reanalysed = store.derive_terms()
         embedded = reembed.reembed(store, MemoryVectors(chosen), spec_of(wanted), on_progress)
         store.rebuild()
+        engine = VectorEngine(store, vectors)
+        filled = engine.rebuild()
+        engine.close()
         return {
             "memories": len(store),
             "embedder": chosen.name,
             "dimension": chosen.dimension,
             "embedded": embedded,
             "reanalysed": reanalysed,
-        }
+        } | ({} if filled is None else {"vectors": filled})
     finally:
         store.close()
 

@@ -16,11 +16,12 @@ from .brain import Brain
 from .embed import EmbedderSpec
 from .privacy.choice import PrivacySpec
 from .recall.settings import RecallSettings
-from .stores.base import Progress, RecordStore
+from .stores.base import MemoryStore, Progress, RecordStore
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .graph.aio import AsyncGraph
+    from .vectors.base import VectorIndex
 
 Wrapped = TypeVar("Wrapped")
 Params = ParamSpec("Params")
@@ -93,13 +94,14 @@ class AsyncBrain(_AsyncWrapper[Brain]):
 
     def __init__(
         self,
-        address: str | Path | RecordStore | None = None,
+        address: str | Path | RecordStore | MemoryStore[Any] | None = None,
         *,
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
+        vectors: str | VectorIndex | None = None,
         token: str | None = None,
         workspace: str | None = None,
     ) -> None:
@@ -111,6 +113,7 @@ class AsyncBrain(_AsyncWrapper[Brain]):
                 durability=durability,
                 privacy=privacy,
                 encryption=encryption,
+                vectors=vectors,
                 token=token,
                 workspace=workspace,
             )

@@ -35,15 +35,18 @@ from .recall.feedback import LearnedFeedback
 from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
-from .stores.base import Edit, Edited, Order, Progress, RecordStore
+from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
+from .stores.values import ValueRecords, as_records, keeps_values
 from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
+from .vectors.engine import VectorEngine
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .embed.base import Embedder
     from .graph import Graph
+    from .vectors.base import VectorIndex
 
 Written = TypeVar("Written")
 
@@ -61,14 +64,20 @@ class Brain:
     """A persistent memory.
 
         brain = Brain()                            # the default file; RMEM_HOME moves it
-        brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", or a RecordStore of your own
+        brain = Brain("sqlite:///path/file.db")    # or a plain path, ":memory:", "postgresql://…", "redis://…"
         brain.remember("Fixed OOM: switched to pyarrow.dataset", agent="swe-01", type="error_fix")
         brain.recall("ETL job killed by OOM", k=5)
 
-    `embedder` is "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", any Embedder or function, or
-    "none" for vectors that you supply. A store remembers its embedder, so a later Brain need not name it.
+    Instead of an address it takes a store: a RecordStore, or any object with `add`, `get`, `search` and `forget`, which
+    then gives what these four can do and refuses the rest by name.
+
+    `embedder` is "static" (the default), "minilm", "onnx:FOLDER", "sentence-transformers:NAME", "ollama:MODEL",
+    "http:MODEL@URL", any Embedder or function, or "none" for vectors that you supply. A store remembers its embedder,
+    so a later Brain need not name it.
     `privacy` is a PrivacyPolicy or "default": what it finds is masked, hashed or refused before it is stored.
     `encryption` is an Encryption, or False for none; without it the master key of the environment is used, if any.
+    `vectors` is an engine beside the store that looks for neighbours: "milvus://…", "qdrant://…", "faiss:///file",
+    "pgvector://…" or a VectorIndex, and "none" for none again. A store remembers the address of its engine.
     Safe to use from many threads; many processes may open one file.
 
         brain = Brain("https://host", token="…")   # the same on a server; `workspace` is one of the server's
@@ -86,13 +95,14 @@ class Brain:
 
     def __init__(
         self,
-        address: str | Path | RecordStore | None = None,
+        address: str | Path | RecordStore | MemoryStore[Any] | None = None,
         *,
         embedder: EmbedderSpec = None,
         settings: RecallSettings | Mapping[str, Any] | None = None,
         durability: Durability = "full",
         privacy: PrivacySpec = None,
         encryption: Encryption | Literal[False] | None = None,
+        vectors: str | VectorIndex | None = None,
         token: str | None = None,
         workspace: str | None = None,
     ) -> None:
@@ -101,14 +111,18 @@ class Brain:
         self.settings = RecallSettings.of(settings)
         self.privacy = policy_of(privacy)
         checks.one_of("durability", durability, ("full", "normal"))
-        if isinstance(address, RecordStore):
+        if keeps_values(address):
             if encryption:
                 raise ConfigError("encryption must be given to the store that you pass, not to Brain")
-            self.address, self.store = type(address).__name__, address
+            self.address, self.store = type(address).__name__, as_records(address)
         else:
             self.address = _address(address)
             options: dict[str, Any] = {"durability": durability, "encryption": encryption}
             self.store = open_store(self.address, word_vectors=word_vectors, **options)
+        if isinstance(self.store, ValueRecords):
+            if embedder not in (None, "none"):
+                raise ConfigError(f"embedder cannot be given with {self.store!r}: four methods keep no vectors")
+            embedder = "none"
         self._wanted = embedder
         self._embedder: Embedder | None = None
         self._vectors: MemoryVectors | None = None
@@ -116,7 +130,10 @@ class Brain:
         self._recalls = Recalls()
         self._learned = LearnedFeedback(question_vectors)
         self._lock = new_rlock()
+        self._engine = VectorEngine(self.store, vectors)
         try:
+            if vectors is not None:
+                self._engine.attach()
             if embedder is not None:
                 self._resolve()
         except BaseException:
@@ -264,7 +281,9 @@ class Brain:
 
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         """Store memories without applying the privacy policy; embed those without a vector."""
-        return self._embed_and_write(memories, lambda: self.store.put(memories))
+        kept = self._embed_and_write(memories, lambda: self.store.put(memories))
+        self._engine.wrote(len(kept))
+        return kept
 
     def _embed_and_write(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
         """Embed memories and write them. If another process re-embedded the store meanwhile, repeat both."""
@@ -385,12 +404,17 @@ class Brain:
         if memory_id is not None:
             if dry_run:
                 raise InputError("dry_run goes with where and subject", field="dry_run")
-            return bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
+            gone = bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
+            self._engine.forgotten()
+            return gone
         if where is not None:
-            return forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
-        keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
+            keys = forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
+        else:
+            keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
         if not dry_run:
-            self._recalls.forget(Subject(str(subject)).is_named_in)
+            if subject is not None:
+                self._recalls.forget(Subject(str(subject)).is_named_in)
+            self._engine.forgotten(strict=subject is not None)
         return keys
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
@@ -506,8 +530,15 @@ class Brain:
             min_relevance=min_relevance,
         )
 
+        if isinstance(self.store, ValueRecords):
+            return Hits(self.store.answer(request), self.new_recall(request.text, request.where))
+
+        ready = request.mode != "lexical" and self._engine.catch_up()
+
         def read() -> list[Hit]:
             rows = self.store.candidates(request.where)  # first, because it may switch to a newer snapshot
+            if ready:
+                rows = self._engine.over(rows, request.where)
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 
@@ -566,6 +597,7 @@ class Brain:
 
     def close(self) -> None:
         """Write pending changes and close the store. Closing twice is harmless."""
+        self._engine.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -588,7 +620,7 @@ def _address(address: object) -> str:
     if address is None:
         return str(config.default_store())
     if not isinstance(address, str | Path):
-        raise checks.refuse("address", "a path, sqlite:///path or :memory:", address)
+        raise checks.refuse("address", "a path, an address such as sqlite:///path, :memory: or a store", address)
     return checks.text("address", str(address))
 
 

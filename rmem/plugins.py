@@ -12,7 +12,9 @@ from .errors import ConfigError
 GROUPS = {"store": "rmem.stores", "embedder": "rmem.embedders", "command": "rmem.commands"}
 BUILT_IN = {
     "store": frozenset({"sqlite", "memory", "file", "redis", "rediss", "postgres", "postgresql"}),
-    "embedder": frozenset({"static", "minilm", "onnx", "http", "https", "none", "function"}),
+    "embedder": frozenset(
+        {"static", "minilm", "onnx", "http", "https", "ollama", "sentence-transformers", "none", "function"}
+    ),
     "command": frozenset[str](),  # the command line looks for its own first
 }
 _NAME = re.compile(r"[a-z][a-z0-9+.-]*")

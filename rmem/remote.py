@@ -52,7 +52,7 @@ _REMEDY = Remedy(
     token="give it as token=… or in RMEM_API_KEY",
     refused="Check the token (token=… or RMEM_API_KEY) and the workspace",
 )
-_SERVER_DECIDES = {"embedder": None, "durability": "full", "privacy": None, "encryption": None}
+_SERVER_DECIDES = {"embedder": None, "durability": "full", "privacy": None, "encryption": None, "vectors": None}
 """Arguments of Brain that the server decides, and their defaults."""
 
 

@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "feedback",
     ),
     ("index", "embed", "privacy", "crypto", "facts", "chat"),
-    ("stores",),
+    ("stores", "vectors"),
     ("recall",),
     ("tiers",),
     ("brain", "graph", "remote", "memory_builder", "aio", "doctor", "admin", "transfer", "kv"),

@@ -43,24 +43,33 @@ def backup(cli: CliContext, target: str) -> None:
 
 @click.command()
 @click.option(
-    "--embedder", metavar="SPEC", help="static, minilm, onnx:PATH or http:MODEL@URL; the store's own if not given."
+    "--embedder",
+    metavar="SPEC",
+    help="static, minilm, onnx:FOLDER, sentence-transformers:NAME, ollama:MODEL, http:MODEL@URL; else the store's own.",
+)
+@click.option(
+    "--vectors",
+    metavar="URL",
+    help="The engine for its vectors: milvus://…, qdrant://…, faiss:///FILE, pgvector://…; none.",
 )
 @command_options
-def reindex(cli: CliContext, embedder: str | None) -> None:
-    """Embed every memory anew and rebuild the index; the way to change a store's embedder.
+def reindex(cli: CliContext, embedder: str | None, vectors: str | None) -> None:
+    """Embed every memory anew and rebuild the index; the way to change a store's embedder or its vector engine.
 
-    An interrupted run goes on where it stopped. Others may use the store meanwhile.
+    The engine, if the store has one, is emptied and filled from the store. An interrupted run goes on where it stopped.
+    Others may use the store meanwhile.
 
     \b
     Examples:
       rmem reindex
       rmem reindex --embedder minilm
       rmem --store team.db reindex --embedder onnx:models/bge-small
+      rmem --store team.db reindex --vectors qdrant://localhost:6333
     """
     from ..admin import reindex as embed_anew
 
     with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
-        done = embed_anew(cli.address, embedder, on_progress=bar)
+        done = embed_anew(cli.address, embedder, on_progress=bar, vectors=vectors)
     if cli.json:
         cli.document(done)
     else:
@@ -68,6 +77,8 @@ def reindex(cli: CliContext, embedder: str | None) -> None:
             f"Embedded {done['embedded']:,} of {done['memories']:,} memories with {visible(done['embedder'])} "
             f"({done['dimension']} numbers each) and rebuilt the index"
         )
+        if "vectors" in done:
+            click.echo(f"Filled {visible(done['vectors'])}")
 
 
 @click.command()

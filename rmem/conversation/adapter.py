@@ -57,7 +57,7 @@ class AgentMemory(EnhancedAgentMemory):
         arguments = arguments if arguments is None or isinstance(arguments, Mapping) else {"value": arguments}
         self.add_tool_call(name, arguments, item.get("result", item.get("output")), error=item.get("error"))
 
-    def add(self, role: str, content: Any) -> str:
+    def add(self, role: str, content: Any) -> str:  # type: ignore[override]  # what plain memories call it
         return self.add_message(role, content)
 
     def add_user_message(self, content: Any) -> str:

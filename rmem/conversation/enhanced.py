@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .. import checks, config
 from ..annotations import Mode
@@ -17,16 +17,22 @@ from ..contents import ATTACHMENTS, without_attachments
 from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
 from ..errors import InputError
-from ..kv.base import MAX_NAMESPACE, Hits, text_of
+from ..kv.base import MAX_NAMESPACE, Entry, Hits, apply_policy, check_query, text_of
 from ..kv.sqlite import sqlite_path
 from ..models import Memory
 from ..privacy.choice import PrivacySpec
+from ..stores.base import MemoryStore
+from ..stores.values import ValueRecords
 from .long_term import KINDS, LongTermMemory, SemanticMemory, importance_of, open_brain
 from .prompt_block import block
+from .replaced import LongTermValues, WorkingValues, checked_store
 from .summarisers import ExtractiveSummariser, Summariser, summariser_for
 from .working_memory import WorkingMemory
 
-_MAX_RECALLED = 8  # memories in a context
+if TYPE_CHECKING:
+    from ..vectors.base import VectorIndex
+
+_MAX_RECALLED = 8  # memories that a context may hold
 
 
 class EnhancedAgentMemory:
@@ -42,6 +48,14 @@ class EnhancedAgentMemory:
     by their vectors (None with vector=False). Several agents may share a file, and several processes an agent;
     processes that talk at the same time should each have a `session`, whose conversation is its own. Safe to use from
     many threads.
+
+        EnhancedAgentMemory(store="postgresql://…")              # or any other store that Brain takes
+        memory.long_term = SqliteStore("notes.db")               # any object with add, get, search and forget
+        memory.vector = VectorMemoryStore(vectors="qdrant://…")
+
+    A `long_term` of your own gets every experience, message and tool call and answers `recall` and `search`; a `vector`
+    of your own gets every experience and answers `recall`. Four methods cannot list what they hold, so that with a
+    store of four methods a conversation ends with the process, and so does the way from summaries to what they tell.
     """
 
     def __init__(
@@ -49,11 +63,13 @@ class EnhancedAgentMemory:
         persistent: bool = False,
         vector: bool = True,
         *,
+        store: str | Path | MemoryStore[Any] | None = None,
         path: str | Path | None = None,
         agent: str = "agent",
         session: str = "main",
         embedder: EmbedderSpec = None,
         privacy: PrivacySpec = None,
+        vectors: str | VectorIndex | None = None,
         encryption: Encryption | Literal[False] | None = None,
         token_limit: int = 4000,
         summarise_at: float = 0.8,
@@ -61,22 +77,36 @@ class EnhancedAgentMemory:
         summariser: str | Summariser | None = None,
     ) -> None:
         """Working memory is summarised when it reaches `summarise_at` of `token_limit`, and after `summarise_every`
-        messages and tool calls if that is given. `summariser` is "extractive" (the default), "chat:MODEL@URL" or a
-        function of texts and a number of tokens. `embedder`, `privacy` and `encryption` are those of Brain."""
+        messages and tool calls if that is given. `store` is what Brain takes, and is kept as long as it keeps things;
+        `persistent` and `path` are short for a file. `summariser` is "extractive" (the default), "chat:MODEL@URL" or a
+        function of texts and a number of tokens. `embedder`, `privacy`, `vectors` and `encryption` are those of
+        Brain."""
         checks.flag("persistent", persistent)
         checks.flag("vector", vector)
         checks.name("agent", agent, maximum=MAX_NAMESPACE)
         self.session = checks.name("session", session)
         if path is not None and not persistent:
             raise InputError("path is only for persistent=True: without it nothing is written", field="path")
+        if store is not None and (persistent or path is not None):
+            raise InputError("store must not be given with persistent or path, which name a file", field="store")
         summarise = summariser_for(summariser)
-        address = ":memory:" if not persistent else config.default_store() if path is None else sqlite_path(path)
-        self.brain = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption)
+        address: str | Path | MemoryStore[Any] = ":memory:"
+        if store is not None:
+            address = store
+        elif persistent:
+            address = config.default_store() if path is None else sqlite_path(path)
+        own = open_brain(address, vector, embedder, privacy=privacy, encryption=encryption, vectors=vectors)
+        values = own.store.values if isinstance(own.store, ValueRecords) else None
+        self.brain = own if values is None else open_brain(":memory:", vector, embedder, privacy=privacy)
+        self._values: LongTermValues | None = None
+        self._others: WorkingValues | None = None
+        self._similar: MemoryStore[Any] | None = None
+        self._given = values
         try:
-            self.long_term = LongTermMemory(self.brain, agent)
-            self.vector = SemanticMemory(self.brain, agent) if vector else None
-            self.working = WorkingMemory(
-                self.long_term,
+            self._long_term = LongTermMemory(self.brain, agent)
+            self._vector = SemanticMemory(self.brain, agent) if vector else None
+            self._working = WorkingMemory(
+                self._long_term,
                 self.session,
                 summarise,
                 token_limit=token_limit,
@@ -84,17 +114,62 @@ class EnhancedAgentMemory:
                 summarise_every=summarise_every,
             )
         except BaseException:
-            self.brain.close()
+            self.close()
             raise
+        if values is not None:
+            self.long_term = values
+
+    # Stores that can be replaced
+
+    @property
+    def long_term(self) -> Any:
+        """Experiences, messages, tool calls and summaries by key; replace it with any store of four methods."""
+        return self._long_term if self._values is None else self._values.store
+
+    @long_term.setter
+    def long_term(self, store: MemoryStore[Any]) -> None:
+        if store is self._long_term:
+            self._values = None
+            return
+        given = checked_store("long_term", store)
+        self._values = LongTermValues(given, lambda key: self._long_term.memory(key) is not None)
+        self._vector = None  # it shows the experiences of our own long-term memory
+
+    @property
+    def working(self) -> Any:
+        """The newest messages and tool calls by key; replace it with any store of four methods."""
+        return self._working if self._others is None else self._others.store
+
+    @working.setter
+    def working(self, store: MemoryStore[Any]) -> None:
+        self._others = None if store is self._working else WorkingValues(checked_store("working", store))
+
+    @property
+    def vector(self) -> Any:
+        """The experiences by their vectors, or None; replace it with any store of four methods."""
+        return self._vector if self._similar is None else self._similar
+
+    @vector.setter
+    def vector(self, store: MemoryStore[Any] | None) -> None:
+        if store is self._vector and store is not None:
+            self._similar = None
+            return
+        self._similar = None if store is None else checked_store("vector", store)
+        self._vector = None
 
     @property
     def agent(self) -> str:
-        return self.long_term.namespace
+        return self._long_term.namespace
 
     @property
     def mode(self) -> Mode:
         """Return how recall ranks: by words and vectors, or by words alone."""
         return "lexical" if self.vector is None else "hybrid"
+
+    def _replaced(self) -> list[MemoryStore[Any]]:
+        """The stores that were put in the place of ours."""
+        held = [one.store for one in (self._values, self._others) if one is not None]
+        return held if self._similar is None else [*held, self._similar]
 
     # Experiences
 
@@ -103,12 +178,36 @@ class EnhancedAgentMemory:
         decimal point it is a share from 0 to 1."""
         said = checks.json_object("meta", {"importance": importance, **(meta or {})})
         share = importance_of(importance)
-        kept = self.long_term.write("experience", checks.text("text", text), {"meta": said}, importance=share)
-        return self.long_term.key_of(kept)
+        checks.text("text", text)
+        if self._values is None:
+            kept = self._long_term.write("experience", text, {"meta": said}, importance=share)
+            key, text = self._long_term.key_of(kept), kept.text
+        else:
+            key = self._values.new_key("experience")
+            one = Entry(key, text, said)
+            one = one if self.brain.privacy is None else apply_policy(self.brain.privacy, one)
+            text = one.value
+            self._values.store.add(key, text, one.meta)
+        if self._similar is not None:
+            self._similar.add(key, text)
+        return key
+
+    def add(self, text: str, importance: float = 1, meta: Mapping[str, Any] | None = None) -> str:
+        """`add_experience` by the name that the guide's picture gives it."""
+        return self.add_experience(text, importance, meta)
 
     def recall(self, query: str, k: int = 5) -> Hits:
         """Return (key, text, score) of the experiences that best answer a question, best first."""
-        return self.long_term.recall(query, checks.whole("k", k, low=1), ["experience"], self.mode)
+        checks.whole("k", k, low=1)
+        if self._similar is not None:
+            check_query(query, k)
+            return [(key, value, float(score)) for key, value, score in self._similar.search(query, k)]
+        return self._search(query, k, ["experience"])
+
+    def _search(self, query: str, k: int, kinds: Sequence[str]) -> Hits:
+        if self._values is not None:
+            return self._values.search(query, k, kinds)
+        return self._long_term.recall(query, k, kinds, self.mode)
 
     def search(self, query: str, k: int = 5, kinds: Sequence[str] = KINDS[:3]) -> Hits:
         """Search experiences, messages and tool calls, or only the given kinds, as `recall` does."""
@@ -116,18 +215,20 @@ class EnhancedAgentMemory:
             kinds = [kinds]
         for kind in kinds:
             checks.one_of("kinds", kind, KINDS)
-        return self.long_term.recall(query, checks.whole("k", k, low=1), kinds, self.mode)
+        return self._search(query, checks.whole("k", k, low=1), kinds)
 
     def forget(self, key: str) -> bool:
         """Remove a memory from working and long-term memory and from summaries; return whether there was one."""
-        with self.working.turn:
-            removed = self.long_term.forget(key)
-            removed = self.working.forget(key) or removed
-            if removed:
-                self.working.rewrite_summaries(key)
-            if key == self.working.summary_key:
-                self.working.reload_summary()
-            return removed
+        with self._working.turn:
+            gone = self._long_term.forget(key)
+            gone = self._working.forget(key) or gone
+            for store in self._replaced():
+                gone = bool(store.forget(key)) or gone
+            if gone:
+                self._working.rewrite_summaries(key)
+            if key == self._working.summary_key:
+                self._working.reload_summary()
+            return gone
 
     # The conversation
 
@@ -159,13 +260,26 @@ class EnhancedAgentMemory:
         return self._add("tool_call", f"tool {name}: {text_of(contents['arguments'])} -> {outcome}", contents)
 
     def _add(self, kind: str, text: str, contents: dict[str, Any], actor: str | None = None) -> str:
-        with self.working.turn:
-            return self.working.append(self.long_term.write(kind, text, contents, session=self.session, actor=actor))
+        with self._working.turn:
+            key = None if self._values is None else self._values.new_key(kind)
+            kept = self._long_term.write(kind, text, contents, session=self.session, actor=actor, key=key)
+            key = self._working.append(kept)
+            if self._values is not None:
+                self._values.store.add(key, kept.text, {"type": kind, "session": self.session})
+            if self._others is not None:
+                self._others.add(key, kept.text)
+            return key
+
+    def _recent(self) -> dict[str, str]:
+        """What is in working memory, oldest first."""
+        if self._others is not None:
+            return self._others.texts
+        return {key: str(text) for key, text in list(self._working.data.items())}
 
     def get_recent_messages(self, n: int = 10) -> str:
         """Return the newest messages of working memory as "role: content", one per line."""
         checks.whole("n", n)
-        texts = [str(text) for key, text in list(self.working.data.items()) if not key.startswith("tool_")]
+        texts = [text for key, text in self._recent().items() if not key.startswith("tool_")]
         return "\n".join(texts[-n:] if n else [])
 
     def get_messages(self, n: int | None = None, *, attachments: bool = False) -> list[dict[str, Any]]:
@@ -174,46 +288,49 @@ class EnhancedAgentMemory:
         if n is not None:
             checks.whole("n", n)
         shown = restore if checks.flag("attachments", attachments) else without_attachments
-        found = list(islice(self.working.history("message"), n))
+        found = list(islice(self._working.history("message"), n))
         return [dict(shown(_message(memory))) for memory in reversed(found)]
 
     def get_memory(self, key: str) -> dict[str, Any] | None:
         """Return a memory with its attachments, key, type and time; None if there is none."""
-        memory = self.long_term.memory(key)
+        memory = self._long_term.memory(key)
         if memory is None:
-            return None
+            value = None if self._values is None else self._values.store.get(key)
+            return None if value is None else {"key": key, "text": text_of(value)}
         said = _message(memory) if memory.type == "message" else {}
         return restore({"type": memory.type, "text": memory.text, **self._fields(memory), **said})
 
     @property
     def tool_call_history(self) -> list[dict[str, Any]]:
         """Return all tool calls of this session, oldest first: key, name, arguments, result, error if any, and time."""
-        calls = reversed(list(self.working.history("tool_call")))
+        calls = reversed(list(self._working.history("tool_call")))
         return [dict(without_attachments(self._fields(memory))) for memory in calls]
 
     def _fields(self, memory: Memory) -> dict[str, Any]:
         fields = {name: value for name, value in memory.contents.items() if name != "text"}
         when = datetime.fromtimestamp(memory.timestamp, UTC).isoformat(timespec="seconds")
-        return {"key": self.long_term.key_of(memory), **fields, "time": when}
+        return {"key": self._long_term.key_of(memory), **fields, "time": when}
 
     def clear(self) -> None:
         """Start a new conversation: empty working memory. Long-term memory keeps everything."""
-        self.working.empty()
+        self._working.empty()
+        if self._others is not None:
+            self._others.empty()
 
     # Summaries
 
     def create_summary(self) -> str:
         """Summarise all of working memory but the newest message now; return the running summary."""
-        with self.working.turn:
-            self.working.summarise_oldest(list(self.working.data)[:-1])
-            return self.working.summary or self.summary()
+        with self._working.turn:
+            self._working.summarise_oldest(list(self._working.data)[:-1])
+            return self._working.summary or self.summary()
 
     def summary(self, token_budget: int = 300) -> str:
         """Return a summary of the conversation so far, in at most `token_budget` tokens, without changing anything."""
         checks.whole("token_budget", token_budget, low=1)
-        with self.working.turn:
-            texts = [*self.working.summary.splitlines(), *map(str, self.working.data.values())]
-        return self.working.summarise(texts, token_budget)
+        with self._working.turn:
+            texts = [*self._working.summary.splitlines(), *self._recent().values()]
+        return self._working.summarise(texts, token_budget)
 
     def sources(self, key: str, *, deep: bool = False) -> list[str]:
         """Return the keys of the messages and tool calls in a summary; with `deep`, also those of the summaries that it
@@ -221,7 +338,7 @@ class EnhancedAgentMemory:
         found: list[str] = []
         waiting: str | None = key
         while waiting is not None:
-            memory = self.long_term.memory(waiting)
+            memory = self._long_term.memory(waiting)
             if memory is None or memory.type != "summary":
                 break
             found = [*memory.contents.get("of", []), *found]
@@ -232,17 +349,19 @@ class EnhancedAgentMemory:
         """Build a text to put before a prompt: the running summary, memories relevant to the prompt and the newest
         messages, in at most `token_budget` tokens as `rmem.recall.budget` estimates them."""
         checks.whole("token_budget", token_budget, low=1)
-        with self.working.turn:
-            recent, summary = dict(self.working.data), self.working.summary
+        with self._working.turn:
+            recent, summary = self._recent(), self._working.summary
         found = self.search(prompt, k=_MAX_RECALLED + len(recent))
         recalled = [text for key, text, _ in found if key not in recent][:_MAX_RECALLED]
-        return block(summary, recalled, [str(one) for one in recent.values()], token_budget, ExtractiveSummariser())
+        return block(summary, recalled, list(recent.values()), token_budget, ExtractiveSummariser())
 
     # Closing
 
     def close(self) -> None:
-        """Write pending changes and close the file. Closing twice is harmless."""
+        """Write pending changes and close the file, and the store that was given. Closing twice is harmless."""
         self.brain.close()
+        if self._given is not None:
+            ValueRecords(self._given).close()
 
     def __enter__(self) -> Self:
         return self

@@ -19,13 +19,14 @@ from ..filters import Filter
 from ..kv.base import Entry, Hits, check_query
 from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
+from ..stores.base import MemoryStore
 from .key_numbers import numbers_for
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
 KINDS = tuple(PREFIXES)
 
 
-def open_brain(address: str | Path, vector: bool, embedder: EmbedderSpec, **options: Any) -> Brain:
+def open_brain(address: str | Path | MemoryStore[Any], vector: bool, embedder: EmbedderSpec, **options: Any) -> Brain:
     """Open a Brain; without `vector` one that computes no vectors, unless the file already has some."""
     if vector:
         return Brain(address, embedder=embedder, **options)
@@ -75,12 +76,13 @@ class LongTermMemory(RecordValues):
         session: str | None = None,
         actor: str | None = None,
         importance: float = 0.5,
+        key: str | None = None,
     ) -> Memory:
-        """Store a memory of one of `KINDS` under a new key."""
+        """Store a memory of one of `KINDS` under a new key, or under a given one."""
         checks.text(kind.replace("_", " "), text)
         now = time.time()
         memory = Memory(
-            memory_id=self.id_of(self.new_key(kind)),
+            memory_id=self.id_of(self.new_key(kind) if key is None else key),
             agent_id=self.namespace,
             step_number=-1,
             timestamp=now,

@@ -30,8 +30,9 @@ __all__ = [
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
 
 _KNOWN = (
-    "static (the default), minilm, onnx:PATH, http (set RMEM_EMBED_MODEL and RMEM_EMBED_URL), "
-    "http:MODEL@URL, the name of a plugin, an Embedder, or a function from a list of texts to a list of vectors"
+    "static (the default), minilm, onnx:FOLDER, sentence-transformers:NAME, ollama:MODEL, http:MODEL@URL, "
+    "http (set RMEM_EMBED_MODEL and RMEM_EMBED_URL), the name of a plugin, an Embedder, or a function from a list of "
+    "texts to a list of vectors"
 )
 
 
@@ -93,6 +94,12 @@ def _from_name(spec: str) -> Embedder:
         from rmem.embed.http import HttpEmbedder
 
         return HttpEmbedder.from_spec(spec)
+    if kind == "ollama":
+        from rmem.embed.http import ollama
+
+        return ollama(rest)
+    if kind == "sentence-transformers":
+        return _sentence_transformer(rest)
     from rmem.plugins import plugin
 
     found = plugin("embedder", kind)
@@ -133,6 +140,13 @@ def word_vectors(words: Sequence[str]) -> Matrix:
 def question_vectors(questions: Sequence[str]) -> Matrix:
     """Embed questions to compare them with each other, always with the static embedder."""
     return static_embedder().embed(questions)
+
+
+@cache
+def _sentence_transformer(name: str) -> Embedder:
+    from rmem.embed.sentence import SentenceTransformerEmbedder
+
+    return SentenceTransformerEmbedder(name)
 
 
 @cache

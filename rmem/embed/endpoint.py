@@ -128,7 +128,10 @@ class Endpoint:
         return [self._key_variable, known] if known else [self._key_variable]
 
     def _advice(self, status: int) -> str:
-        return f". Check the key in {' or '.join(self._key_variables())}" if status in (401, 403) else ""
+        if status not in (401, 403):
+            return ""
+        variables = " or ".join(self._key_variables())
+        return f". Check the key in {variables}" if self._key() else f". No key was sent: put it in {variables}"
 
     def _address(self, base_url: str, what: str) -> tuple[str, str]:
         """Check the address; return its host and the full URL of the endpoint."""

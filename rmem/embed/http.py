@@ -15,6 +15,7 @@ from rmem.embed.vectors import check_rows, has_content, unit_rows, windows
 from rmem.errors import ConfigError, EmbedderError
 
 _KEY_VARIABLE = "RMEM_EMBED_API_KEY"
+_OLLAMA = "http://localhost:11434"
 _BATCH_CHARACTERS = 200_000
 
 _Piece = tuple[int, str]  # the row of the text it belongs to, and a part of the text
@@ -41,13 +42,14 @@ class HttpEmbedder(Embedder):
         timeout: float = 60.0,
         retries: int = 4,
         longest_wait: float = 60.0,
+        name: str | None = None,
     ) -> None:
         """`longest_wait` is the longest Retry-After, in seconds, that is obeyed; above it the request fails."""
         if not model:
             raise ConfigError("the HTTP embedder needs a model name, such as google/gemini-embedding-001")
         if batch < 1 or max_characters < 1 or timeout <= 0 or retries < 0:
             raise ConfigError("batch, max_characters and timeout must be above 0, retries at least 0")
-        self.name = f"http:{model}"
+        self.name = name or f"http:{model}"
         self._model = model
         self._endpoint = Endpoint(
             base_url,
@@ -135,6 +137,17 @@ class HttpEmbedder(Embedder):
         if vectors.keys() != set(range(count)):
             raise self._endpoint.failed(f'must number its embeddings by "index", 0 to {count - 1}, each once')
         return [vectors[place] for place in range(count)]
+
+
+def ollama(rest: str) -> HttpEmbedder:
+    """The embedder of `ollama:MODEL` or `ollama:MODEL@URL`: a server of Ollama, which speaks the same protocol below
+    /v1. Without a URL it is OLLAMA_HOST, or this machine."""
+    model, _, url = rest.partition("@")
+    if not model:
+        raise ConfigError("the embedder 'ollama' needs a model: write ollama:nomic-embed-text")
+    host = url or os.environ.get("OLLAMA_HOST", "").strip() or _OLLAMA
+    address = host if "://" in host else f"http://{host}"
+    return HttpEmbedder(model, f"{address.rstrip('/').removesuffix('/v1')}/v1", name=f"ollama:{model}", retries=2)
 
 
 def _without_login(spec: str) -> str:

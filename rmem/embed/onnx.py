@@ -44,7 +44,8 @@ def minilm() -> OnnxEmbedder:
 
 
 class OnnxEmbedder(Embedder):
-    """Mean of the last hidden states over all tokens of a text, at unit length.
+    """Mean of the last hidden states over all tokens of a text, at unit length; or that of the first token, where the
+    folder's `1_Pooling/config.json` says so.
 
     Texts longer than `max_tokens` are run in windows; every token counts in the mean.
     """
@@ -63,7 +64,9 @@ class OnnxEmbedder(Embedder):
         self._tokenizer_file = Path(tokenizer) if tokenizer else _find_tokenizer(self._model)
         self._sha256 = sha256
         self._max_tokens = max_tokens
-        self.name = name or f"onnx:{_model_folder(self._model).name}:{_identity(self._model, self._tokenizer_file)}"
+        self._first_token = _pools_first_token(_model_folder(self._model))
+        known = f"onnx:{_model_folder(self._model).name}:{_identity(self._model, self._tokenizer_file)}"
+        self.name = name or (f"{known}:cls" if self._first_token else known)
 
     @cached_property
     def _dimension(self) -> int:
@@ -81,7 +84,10 @@ class OnnxEmbedder(Embedder):
             group.sort(key=lambda window: len(window[1]))
             for batch in _batches(group):
                 hidden, mask = self._run(batch)
-                states = (mask.astype(np.float32)[:, None, :] @ hidden)[:, 0]
+                if self._first_token:
+                    states = hidden[:, 0] * mask.sum(axis=1, dtype=np.float32)[:, None]
+                else:
+                    states = (mask.astype(np.float32)[:, None, :] @ hidden)[:, 0]
                 np.add.at(sums, [row for row, _ in batch], states)
         return unit_rows(sums)
 
@@ -204,6 +210,21 @@ def _model_folder(model: Path) -> Path:
     """Return the folder that names the model; exports often put the file into a subfolder `onnx`."""
     folder = model.absolute().parent
     return folder.parent if folder.name == "onnx" else folder
+
+
+def _pools_first_token(folder: Path) -> bool:
+    """Whether a model of SentenceTransformers was trained with its first token for the whole text (as BGE and GTE)."""
+    config = folder / "1_Pooling" / "config.json"
+    try:
+        said = json.loads(config.read_bytes()) if config.is_file() else {}
+    except ValueError as error:
+        raise ConfigError(f"{config} is not JSON: {error}") from None
+    modes = {
+        key.removeprefix("pooling_mode_") for key, wanted in said.items() if key.startswith("pooling_mode_") and wanted
+    }
+    if unknown := modes - {"cls_token", "mean_tokens"}:
+        raise ConfigError(f"{config} asks for the pooling {sorted(unknown)[0]!r}; known are cls_token and mean_tokens")
+    return modes == {"cls_token"}
 
 
 def _identity(model: Path, tokenizer: Path) -> str:

@@ -265,6 +265,9 @@ class Estimate:
     line through a sample of rows looked at closely leads back to the origin.
     """
 
+    searched = False
+    """Whether `best` has to look for rows elsewhere, so that asking for all of them is no good idea."""
+
     def __init__(
         self,
         columns: VectorColumns,

@@ -23,6 +23,8 @@ class Asked:
     words: Sequence[Sequence[tuple[int, float]]] = ()
     """For each word its terms, of which the best one counts: (term, what it counts)."""
     vector: npt.NDArray[np.float32] | None = None
+    seqs: Sequence[int] = ()
+    """Rows that an engine beside the store found for the vector, which is then not looked for."""
     phrases: Sequence[Sequence[Sequence[int]]] = ()
     """Words of which a row must hold all to be of use, each with its terms."""
     span: tuple[float, float] | None = None

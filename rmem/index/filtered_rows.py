@@ -388,7 +388,8 @@ def nearest_rows(
     estimate = found_rows.cosines(query)
     if estimate is None:
         return np.empty(0, np.int64), np.empty(0, np.float32)
-    many = estimate.best(found_rows.size if found_rows.size <= _ALL_CLOSE else max(_FIRST, 4 * k), allowed)
+    all_close = found_rows.size <= _ALL_CLOSE and not estimate.searched
+    many = estimate.best(found_rows.size if all_close else max(_FIRST, 4 * k), allowed)
     close = found_rows.close_cosines(query, many)
     if estimate.estimated and found_rows.size > _ALL_CLOSE and many.size > k:
         within = estimate.rivals(many[top(close, k)], _ERRORS)

@@ -1,50 +1,74 @@
-"""A key-value store searched by meaning: each value has the vector of its text, compared one by one with the
-query's."""
+"""A key-value store searched by meaning: values in one store, the vectors of their texts in an index beside it."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import checks
 from ..embed import EmbedderSpec, embedder_for
 from ..embed.base import Embedder, Matrix
-from ..errors import ConfigError
+from ..errors import ConfigError, StoreUnreachableError
 from ..forks import new_rlock
-from ..index.bits import top
+from ..plugins import BUILT_IN, plugin
 from ..privacy.choice import PrivacySpec, policy_of
-from .base import Entry, Hits, KeyedStore, check_query, copy_value
+from ..vectors import KNOWN, open_vectors
+from ..vectors.base import Fields, VectorIndex
+from ..vectors.memory import MemoryIndex
+from .base import Entry, Hits, KeyedStore, check_query
+from .memory import InMemoryStore
+
+log = logging.getLogger(__name__)
 
 _MODELS = {"all-minilm-l6-v2": "minilm", "sentence-transformers/all-minilm-l6-v2": "minilm"}
-_FIRST_ROWS = 64  # allocated for the first value
+_AT_ONCE = 512  # texts embedded together
 
 
 class VectorMemoryStore(KeyedStore):
     """`VectorMemoryStore()`, `VectorMemoryStore("all-MiniLM-L6-v2")` or `VectorMemoryStore(embedder=my_function)`.
 
-    `embedder` is any that Brain takes: "static" (the default), "minilm", "onnx:PATH", "http:MODEL@URL", an Embedder or
-    a function from a list of texts to a list of vectors. Scores are exact cosines; a search
-    returns the nearest values however low their score.
+        VectorMemoryStore(values=SqliteStore("notes.db"), vectors="milvus://host:19530?collection=notes")
+
+    `embedder` is any that Brain takes. `vectors` is where vectors lie: in this process, or any engine that Brain takes;
+    `values` is the store of the values themselves, a dictionary unless one is given. Vectors that are missing, because
+    the engine was away or is new, are made again from the values. Without an engine scores are exact cosines. A search
+    answers with the nearest values there are, near or far.
     """
 
     def __init__(
-        self, model_name: str | None = None, *, embedder: EmbedderSpec = None, privacy: PrivacySpec = None
+        self,
+        model_name: str | None = None,
+        *,
+        embedder: EmbedderSpec = None,
+        privacy: PrivacySpec = None,
+        values: KeyedStore | None = None,
+        vectors: str | VectorIndex | None = None,
     ) -> None:
         self.privacy = policy_of(privacy)
         if model_name is not None and embedder is not None:
             raise ConfigError("model_name and embedder must not both be given: they mean the same")
         if model_name is not None:
             checks.name("model_name", model_name)
-            embedder = _MODELS.get(model_name.lower(), model_name)
+            embedder = _spec_of(model_name)
+        if values is not None and not isinstance(values, KeyedStore):
+            raise checks.refuse("values", "a KeyedStore such as SqliteStore", values)
+        if vectors is not None and not isinstance(vectors, str | VectorIndex):
+            raise checks.refuse("vectors", KNOWN, vectors)
         self.model: Embedder = embedder_for(embedder)
+        self.values = InMemoryStore() if values is None else values
+        self.index = open_vectors(vectors, "rmem_values") if isinstance(vectors, str) else vectors or MemoryIndex()
         self._lock = new_rlock()
-        self._row_of: dict[str, int] = {}  # oldest key first
-        self._entries: dict[int, Entry] = {}
-        self._free: list[int] = []
-        self._matrix: Matrix = np.zeros((0, 0), np.float32)
-        self._used: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._key_of: dict[int, str] = {}
+        self._missing: dict[str, str] = {}  # keys whose vectors the index lacks, with their texts
+        self._unwanted: set[int] = set()  # numbers that it has and should not
+        for one in self.values._all():
+            self._key_of[_number(one.key)] = one.key
+        if self.index.count() != len(self._key_of):
+            self._missing = {one.key: one.text for one in self.values._all()}
 
     @property
     def keys(self) -> list[str]:
@@ -58,68 +82,106 @@ class VectorMemoryStore(KeyedStore):
 
     @property
     def embeds(self) -> list[Matrix]:
-        """Return the unit vectors of all values, in the order of `keys`."""
-        with self._lock:
-            return [self._matrix[row].copy() for row in self._row_of.values()]
+        """The unit vectors of all values, in the order of `keys`; made anew from their texts."""
+        texts = self.texts
+        return list(self._embed(texts)) if texts else []
 
-    def _put(self, entries: Sequence[Entry]) -> None:
-        vectors = self.model.embed([_replace_surrogates(one.text) for one in entries])
-        with self._lock:
-            for one, vector in zip(entries, vectors, strict=True):
-                row = self._row_of.get(one.key)
-                if row is None:
-                    row = self._new_row(vector.size)
-                    self._row_of[one.key] = row
-                self._entries[row] = one
-                self._matrix[row] = vector
-                self._used[row] = bool(vector.any())
+    def _embed(self, texts: Sequence[str]) -> Matrix:
+        return self.model.embed([_replace_surrogates(text) for text in texts])
 
-    def _new_row(self, dimension: int) -> int:
-        if self._free:
-            return self._free.pop()
-        row = len(self._entries)
-        if row >= len(self._matrix):
-            larger = np.zeros((max(_FIRST_ROWS, 2 * row), dimension), np.float32)
-            larger[:row] = self._matrix[:row] if row else 0
-            self._matrix = larger
-            self._used = np.concatenate([self._used, np.zeros(len(larger) - len(self._used), np.bool_)])
-        return row
+    def _put(self, given: Sequence[Entry]) -> None:
+        vectors = self._embed([one.text for one in given])  # first: an embedder that fails has changed nothing
+        with self._lock:
+            try:
+                self._write([one.key for one in given], vectors)  # refuses another dimension before anything is kept
+            except StoreUnreachableError as error:
+                log.warning("%s", error)
+                self._missing |= {one.key: one.text for one in given}
+            self.values._put(given)
+            self._key_of |= {_number(one.key): one.key for one in given}
+
+    def _write(self, keys: Sequence[str], vectors: Matrix) -> None:
+        """Bring vectors to the index. Texts without content have none."""
+        held = np.flatnonzero(vectors.any(axis=1)).tolist()
+        bare = [_number(key) for at, key in enumerate(keys) if at not in set(held)]
+        if bare:
+            self.index.delete(bare)
+        if held:
+            self.index.upsert([_number(keys[at]) for at in held], vectors[held], [Fields()] * len(held))
+        for key in keys:
+            self._missing.pop(key, None)
+
+    def _catch_up(self) -> None:
+        """Bring to the index what it lacks, and take away what it should not have."""
+        if self._unwanted:
+            self.index.delete(sorted(self._unwanted))
+            self._unwanted.clear()
+        while self._missing:
+            part = dict(islice(self._missing.items(), _AT_ONCE))
+            self._write(list(part), self._embed(list(part.values())))
 
     def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
-        with self._lock:
-            found = [self._entries.get(self._row_of.get(key, -1)) for key in keys]
-        return [None if one is None else Entry(one.key, copy_value(one.value), copy_value(one.meta)) for one in found]
+        return self.values._get_many(keys)
 
     def _keys(self) -> list[str]:
-        with self._lock:
-            return list(self._row_of)
+        return self.values._keys()
 
     def search(self, query: str, top_k: int = 5) -> Hits:
-        """Return the nearest values with their cosines; none for a blank query."""
+        """The nearest values, with their cosines; none for a query without content. While an engine cannot be reached,
+        the values' own search answers, by words."""
         count = check_query(query, top_k)
-        if not self._row_of or not query.strip():
+        if not self._key_of or not query.strip():
             return []
         vector = self.model.embed_query(_replace_surrogates(query))
         if not vector.any():
             return []
-        with self._lock:
-            size = len(self._entries) + len(self._free)
-            scores = self._matrix[:size] @ vector
-            rows = np.flatnonzero(self._used[:size])
-            best = rows[top(scores[rows], count)] if rows.size else rows
-            found = [(self._entries[row], float(scores[row])) for row in best.tolist()]
-        return [(one.key, copy_value(one.value), score) for one, score in found]
+        try:
+            with self._lock:
+                self._catch_up()
+            found = self.index.search(vector, count)
+        except StoreUnreachableError as error:
+            log.warning("%s; values are searched by words", error)
+            return list(self.values.search(query, top_k))
+        scores = {self._key_of[number]: score for number, score in found if number in self._key_of}
+        hits = [(one.key, one.value, scores[one.key]) for one in self._get_many(list(scores)) if one is not None]
+        if hits and not self.index.exact:
+            cosines = self._embed([Entry(key, value, {}).text for key, value, _ in hits]) @ vector
+            hits = [(key, value, float(score)) for (key, value, _), score in zip(hits, cosines, strict=True)]
+            hits.sort(key=lambda hit: -hit[2])
+        return hits
 
     def _forget(self, key: str) -> bool:
         with self._lock:
-            row = self._row_of.pop(key, None)
-            if row is None:
-                return False
-            del self._entries[row]
-            self._used[row] = False
-            self._matrix[row] = 0
-            self._free.append(row)
-            return True
+            gone = self.values._forget(key)
+            self._missing.pop(key, None)
+            number = _number(key)
+            if self._key_of.pop(number, None) is None:
+                return gone
+            try:
+                self.index.delete([number])
+            except StoreUnreachableError as error:
+                self._unwanted.add(number)
+                log.warning("%s", error)
+            return gone
+
+    def close(self) -> None:
+        self.index.close()
+        self.values.close()
+
+
+def _spec_of(model_name: str) -> str:
+    """The guide names models as SentenceTransformers does; ours and those of plugins are known by their own names."""
+    known = _MODELS.get(model_name.lower())
+    if known is not None:
+        return known
+    kind = model_name.partition(":")[0]
+    ours = kind in BUILT_IN["embedder"] or plugin("embedder", kind) is not None
+    return model_name if ours else f"sentence-transformers:{model_name}"
+
+
+def _number(key: str) -> int:
+    """The number of a key in an index: the same in every process."""
+    return int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 def _replace_surrogates(text: str) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def open_store(address: str | Path, **options: Any) -> RecordStore:
-    """The store behind ":memory:", a path, "sqlite:///path", "postgresql://…" or a plugin's "name://…". Options are
-    the store's own."""
+    """The store behind ":memory:", a path, "sqlite:///path", "postgresql://…", "redis://…" or a plugin's "name://…".
+    Options are the store's own."""
     if str(address) == ":memory:":
         from .memory import InMemoryRecordStore
 
@@ -30,6 +30,8 @@ def open_store(address: str | Path, **options: Any) -> RecordStore:
     if separator:
         if is_postgres(path):
             return open_postgres(path, **options)
+        if scheme in ("redis", "rediss"):
+            return _open_redis(path, options)
         if scheme != "sqlite":
             return _from_plugin(scheme, path, options)
         if rest in ("", "/"):
@@ -78,6 +80,24 @@ def is_postgres(address: str | Path) -> bool:
     return bool(separator) and scheme.partition("+")[0] in ("postgresql", "postgres")
 
 
+def _open_redis(address: str, options: dict[str, Any]) -> RecordStore:
+    require("redis", "Redis")
+    from .redis import RedisRecordStore
+    from .redis_link import RedisAddress
+
+    _refuse_encryption("redis", options)
+    options.pop("durability", None)  # Redis is as durable as it is set up to be
+    return RedisRecordStore(**RedisAddress.options(address), **options)
+
+
+def _refuse_encryption(scheme: str, options: dict[str, Any]) -> None:
+    if Encryption.of(options.pop("encryption", None)) is not None:
+        raise ConfigError(
+            f"a master key is given, but stores at {scheme}:// addresses do not encrypt, only SQLite files and "
+            "PostgreSQL do; encryption=False keeps memories there in the clear"
+        )
+
+
 def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordStore:
     from ..plugins import installed, plugin
 
@@ -86,13 +106,10 @@ def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordSt
         others = "".join(f", {one.name}://…" for one in installed("store") if one.problem is None)
         raise ConfigError(
             f"no store for {scheme}:// addresses; known: a path, sqlite:///path/to/file.db, postgresql://…, "
-            f":memory:{others}"
+            f"redis://…, :memory:{others}"
         )
-    from .plugins import open_record_plugin
+    from .plugins import open_plugin
+    from .values import as_records
 
-    if Encryption.of(options.pop("encryption", None)) is not None:
-        raise ConfigError(
-            f"a master key is given, but stores at {scheme}:// addresses do not encrypt, only SQLite files do; "
-            "encryption=False keeps memories there in the clear"
-        )
-    return open_record_plugin(found, address, **options)
+    _refuse_encryption(scheme, options)
+    return as_records(open_plugin(found, address, **options))

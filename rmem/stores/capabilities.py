@@ -160,6 +160,46 @@ class RowVectors(RecordStore):
         """Return the original vectors of rows, one line each; zeros where there is none of that dimension."""
 
 
+class VectorState(NamedTuple):
+    """How far a store has come: its last row, its last change, and a text that is another one when all vectors were
+    replaced."""
+
+    row: int
+    change: int
+    generation: str
+
+
+class VectorRow(NamedTuple):
+    """A row with its vector, at full length, and what an engine may filter by."""
+
+    seq: int
+    vector: npt.NDArray[np.float32] | None
+    agent: str
+    session: str | None
+    type: str
+    actor: str | None
+    time: float
+
+
+class VectorFeed(RecordStore):
+    """The store tells which rows came and went, so that an engine beside it can follow. A row that is changed goes and
+    comes again under a higher seq."""
+
+    capability = "vector feed"
+
+    @abstractmethod
+    def vector_state(self) -> VectorState:
+        """Return how far the store has come."""
+
+    @abstractmethod
+    def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
+        """Return the rows behind a seq, in their order."""
+
+    @abstractmethod
+    def removed_after(self, change: int) -> tuple[list[int], int] | None:
+        """Return the seqs of rows that went after a change, and the last change; None if that is no longer known."""
+
+
 class HotStore(RecordStore):
     """The store holds the memories of a tier in front of an archive, and may lose them."""
 
@@ -184,6 +224,7 @@ class HotStore(RecordStore):
 
 
 CAPABILITIES: dict[str, type[RecordStore]] = {
-    one.capability: one for one in (AuditLog, Trash, FeedbackTable, FactTable, Counters, RowVectors, HotStore)
+    one.capability: one
+    for one in (AuditLog, Trash, FeedbackTable, FactTable, Counters, RowVectors, VectorFeed, HotStore)
 }
 """Every capability by its name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import ChainMap
+from collections import ChainMap, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from ..index.recall_index import IndexRow
 from ..index.vocabulary import WordVectors
 from ..models import Memory
 from .base import Edit, StoreStats
-from .capabilities import FactTable, FeedbackTable
+from .capabilities import FactTable, FeedbackTable, VectorFeed, VectorRow, VectorState
 from .indexed import Derived, IndexedStore, derive, index_row, new_id
 from .memory_facts import MemoryFacts
 from .packing import full_vector
@@ -28,8 +28,10 @@ from .vectors import check_vector_format, check_vectors, first_vector
 
 Result = TypeVar("Result")
 
+_REMOVED = 65_536  # rows that went, for engines that follow
 
-class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
+
+class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
     """Memories in a dictionary. What is handed out is a copy: changing it changes nothing here."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
@@ -43,6 +45,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         self._facts = MemoryFacts()
         self._judged: dict[tuple[str, str], Feedback] = {}
         self._last = 0
+        self._removed: deque[int] = deque(maxlen=_REMOVED)
+        self._changes = 0
+        self._generation = new_token()
         self._closed = False
 
     def _open(self) -> None:
@@ -98,6 +103,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
         for old in replaced:
             del self._rows[old]
             self._facts.remove(old)
+            self._gone(old)
         for seq, (memory, parts) in enumerate(zip(kept, derived, strict=True), self._last - len(kept) + 1):
             if seq in self._rows:  # unless a later one of these replaced it
                 self._facts.add(seq, memory, parts.facts)
@@ -135,11 +141,38 @@ class InMemoryRecordStore(FeedbackTable, FactTable, IndexedStore):
                         self._next_step[agent] = max(steps, default=-1) + 1
                         self._facts.remove(seq)
                         self.index.kill(seq)
+                        self._gone(seq)
             lost = set(keys)
             kept = {key: one for key, one in self._judged.items() if key[1] not in lost}
             if len(kept) < len(self._judged):
                 self._judged, self._meta[FEEDBACK_REMOVED] = kept, new_token()
             return gone
+
+    def _gone(self, seq: int) -> None:
+        self._removed.append(seq)
+        self._changes += 1
+
+    def vector_state(self) -> VectorState:
+        with self._lock:
+            return VectorState(self._last, self._changes, self._generation)
+
+    def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
+        with self._lock:
+            held = sorted(one for one in self._rows if one > seq)[:limit]
+            dimension = None if self.index.vectors is None else self.index.vectors.dimension
+            return [
+                VectorRow(one, full_vector(m, dimension), m.agent_id, m.session, m.type, m.actor, m.timestamp)
+                for one, m in ((one, self._rows[one]) for one in held)
+            ]
+
+    def removed_after(self, change: int) -> tuple[list[int], int] | None:
+        with self._lock:
+            behind = self._changes - change
+            return (
+                None
+                if behind > len(self._removed)
+                else (list(self._removed)[-behind:] if behind else [], self._changes)
+            )
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         with self._lock:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import ConfigError, RemanenceError, StoreError
 from ..plugins import Plugin, reason
-from .base import MemoryStore, RecordStore
+from .base import MemoryStore
+from .values import keeps_values
 
 
 def open_plugin(plugin: Plugin, address: str, **options: Any) -> MemoryStore[Any]:
@@ -21,20 +22,10 @@ def open_plugin(plugin: Plugin, address: str, **options: Any) -> MemoryStore[Any
         raise StoreError(
             f"the store plugin {plugin.name!r} of {plugin.origin} could not open its address: {reason(error)}"
         ) from error
-    if not isinstance(store, MemoryStore):
+    if not keeps_values(store):
         raise ConfigError(
             f"the store plugin {plugin.name!r} of {plugin.origin} must give a MemoryStore or a RecordStore, "
             f"but gave a {type(store).__name__}"
         )
-    return store
-
-
-def open_record_plugin(plugin: Plugin, address: str, **options: Any) -> RecordStore:
-    """The same where recall needs it: a store that only keeps values is refused."""
-    store = open_plugin(plugin, address, **options)
-    if not isinstance(store, RecordStore):
-        raise ConfigError(
-            f"the store plugin {plugin.name!r} of {plugin.origin} gives a MemoryStore, which keeps values by key; "
-            "Brain needs a RecordStore"
-        )
-    return store
+    opened: MemoryStore[Any] = store
+    return opened

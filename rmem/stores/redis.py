@@ -28,7 +28,7 @@ from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
 from . import redis_rows as rows
 from .base import Edit, StoreStats
-from .capabilities import HotStore
+from .capabilities import Counters, HotStore
 from .indexed import Derived, IndexedStore, derive
 from .packing import placed, short_vector
 from .redis_ids import Ids, Reply, decoded, encoded
@@ -64,7 +64,7 @@ class _Looked(local):
         return {agent: self.at[agent] for agent in agents}
 
 
-class RedisRecordStore(HotStore, IndexedStore):
+class RedisRecordStore(HotStore, Counters, IndexedStore):
     """`RedisRecordStore(host="localhost", port=6379, namespace="agents")`. Stores with different namespaces never see
     each other. Nothing is sent before the first call; while the server does not answer, calls raise
     StoreUnreachableError, and work again when it does.
@@ -306,6 +306,12 @@ class RedisRecordStore(HotStore, IndexedStore):
     def set_meta(self, key: str, value: str) -> None:
         self._kind = None
         self._link.run([("HSET", self._keys.meta, encoded(key), encoded(value))])
+
+    def next_number(self, stem: str) -> int:
+        while True:
+            (number,) = self._link.run([("HINCRBY", self._keys.meta, encoded(f"next {stem}"), 1)])
+            if self.get(f"{stem}{number - 1}") is None:
+                return int(number) - 1
 
     # Reading
 

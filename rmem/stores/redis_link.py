@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from .. import checks
 from ..errors import (
@@ -56,6 +57,31 @@ class RedisAddress:
             raise ConfigError("ca is given but tls is not: the connection would not be encrypted")
         if self.cluster and self.db:
             raise ConfigError(f"db must be 0 in a cluster, got {self.db}; use a namespace of its own instead")
+
+    @classmethod
+    def options(cls, url: str) -> dict[str, Any]:
+        """The options of a store at redis://[user[:password]@]host[:port][/db][?namespace=…&cluster=yes]; rediss:// is
+        the same over TLS."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or 6379
+        except ValueError as error:
+            raise ConfigError(f"the address of Redis is malformed: {error}") from None
+        asked = dict(parse_qsl(parts.query))
+        database = parts.path.strip("/") or "0"
+        if unknown := sorted(asked.keys() - {"namespace", "cluster"}):
+            raise ConfigError(f"the address of Redis takes ?namespace=… and cluster=yes, not {unknown[0]}")
+        if not parts.hostname or not database.isdecimal() or asked.get("cluster", "yes") != "yes":
+            raise ConfigError("the address of Redis must be redis://host:port/0?namespace=…, its path a number")
+        return {
+            "host": parts.hostname,
+            "port": port,
+            "db": int(database),
+            "username": unquote(parts.username) if parts.username else None,
+            "password": unquote(parts.password) if parts.password else None,
+            "tls": parts.scheme == "rediss",
+            "cluster": "cluster" in asked,
+        } | ({"namespace": asked["namespace"]} if "namespace" in asked else {})
 
     def place(self) -> dict[str, Any]:
         """What may be written down of it: all but the password."""

@@ -1,4 +1,4 @@
-"""For the tests of others: the conformance suite of stores, and synthetic memories by the thousand."""
+"""For the tests of others: the suites of stores and of vector engines, and synthetic memories by the thousand."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .contract import MemoryStoreContract, RecordStoreContract
     from .synthetic import synthetic_memories, synthetic_questions
+    from .vectors import VectorIndexContract
 
-__all__ = ["MemoryStoreContract", "RecordStoreContract", "synthetic_memories", "synthetic_questions"]
+__all__ = [
+    "MemoryStoreContract",
+    "RecordStoreContract",
+    "VectorIndexContract",
+    "synthetic_memories",
+    "synthetic_questions",
+]
 
 _HOMES = {
     "MemoryStoreContract": "contract",
     "RecordStoreContract": "contract",
+    "VectorIndexContract": "vectors",
     "synthetic_memories": "synthetic",
     "synthetic_questions": "synthetic",
 }

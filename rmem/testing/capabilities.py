@@ -13,7 +13,7 @@ from ..feedback import Feedback
 from ..filters import Filter
 from ..models import Memory
 from ..stores.base import Edited, RecordStore
-from ..stores.capabilities import CAPABILITIES, AuditLog, Counters, FeedbackTable, RowVectors, Trash
+from ..stores.capabilities import CAPABILITIES, AuditLog, Counters, FeedbackTable, RowVectors, Trash, VectorFeed
 
 
 def _memory(memory_id: str, text: str = "a lantern by the river") -> Memory:
@@ -100,6 +100,30 @@ class CapabilityContract:
         store.put([first, second])
         seqs = np.array([seq for seq, _ in sorted(_placed(store), key=lambda pair: pair[1])], np.int64)
         assert np.allclose(store.vectors_at(seqs, 16), [vector, np.zeros(16)], atol=1e-6)
+
+    def test_a_vector_feed_tells_what_came_and_went(self, store: RecordStore) -> None:
+        if not isinstance(store, VectorFeed):
+            _skip(store, "vector feed")
+        before = store.vector_state()
+        made = [_memory(key) for key in "abc"]
+        for memory, vector in zip(made, np.eye(16, dtype=np.float32), strict=False):
+            memory.embeddings.full_vector = vector
+        store.put([*made, _memory("bare")])
+        came = store.vectors_after(before.row, 10)
+        assert [row.vector is None for row in came] == [False, False, False, True]
+        assert np.allclose(np.stack([row.vector for row in came if row.vector is not None]), np.eye(16)[:3], atol=1e-6)
+        assert (came[0].agent, came[0].session, came[0].time) == ("agent-1", None, 1_700_000_000.0)
+        assert [row.seq for row in store.vectors_after(came[0].seq, 2)] == [row.seq for row in came[1:3]]
+        after = store.vector_state()
+        assert (after.row, after.generation) == (came[-1].seq, before.generation)
+        assert store.removed_after(after.change) == ([], after.change)
+        store.forget_many(["a"])
+        store.put([made[1]])  # replaces b, under a higher seq
+        told = store.removed_after(after.change)
+        assert told is not None
+        assert sorted(told[0]) == [came[0].seq, came[1].seq]
+        assert told[1] == store.vector_state().change > after.change
+        assert [row.seq > came[-1].seq for row in store.vectors_after(came[-1].seq, 10)] == [True]
 
 
 def _placed(store: RecordStore) -> list[tuple[int, str]]:

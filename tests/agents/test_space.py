@@ -331,8 +331,8 @@ def test_a_closed_api_says_so(new_api):
 
 
 def test_an_address_that_leads_nowhere_is_a_configuration_error():
-    with pytest.raises(MemoryConfigException, match="redis://"):
-        AgentMemoryAPI(MemoryConfig(ltm_config={"path": "redis://nowhere"}))
+    with pytest.raises(MemoryConfigException, match="cassandra://"):
+        AgentMemoryAPI(MemoryConfig(ltm_config={"path": "cassandra://nowhere"}))
 
 
 def test_instances_with_different_configurations_are_independent(new_api):

@@ -117,6 +117,25 @@ def test_the_name_changes_with_what_decides_the_vectors(folder: Path) -> None:
     assert OnnxEmbedder(folder).name != before
 
 
+def test_a_model_that_pools_its_first_token_does_so(folder: Path, model: OnnxEmbedder) -> None:
+    (folder / "1_Pooling").mkdir()
+    said = folder / "1_Pooling" / "config.json"
+    said.write_text(
+        '{"word_embedding_dimension": 384, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}'
+    )
+    mean = OnnxEmbedder(folder)
+    assert np.allclose(mean.embed(["a lantern"]), model.embed(["a lantern"]), atol=1e-5)
+    said.write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}')
+    first = OnnxEmbedder(folder)
+    assert first.name == f"{mean.name}:cls"  # other vectors, another name
+    hidden, _ = first._run([next(first._windows(["a lantern"]))])
+    expected = hidden[0, 0] / np.linalg.norm(hidden[0, 0])
+    assert np.allclose(first.embed(["a lantern"])[0], expected, atol=1e-5)
+    said.write_text('{"pooling_mode_max_tokens": true}')
+    with pytest.raises(ConfigError, match="max_tokens"):
+        OnnxEmbedder(folder)
+
+
 def test_a_cased_vocabulary_is_not_lower_cased(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     assert OnnxEmbedder(folder)._tokenizer.encode("Hello").tokens[1] == "[UNK]"

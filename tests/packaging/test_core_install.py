@@ -111,6 +111,7 @@ def test_the_modules_of_an_extra_are_what_it_brings():
         "PyJWT": "jwt",
         "PyYAML": "yaml",
         "agent-framework-core": "agent_framework",
+        "faiss-cpu": "faiss",
         "google-adk": "google.adk",
         "llama-index-core": "llama_index.core",
         "openai-agents": "agents",

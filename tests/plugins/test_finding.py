@@ -265,9 +265,12 @@ def test_a_copy_further_down_the_path_is_no_clash(good, tmp_path, monkeypatch):
     assert listed()[0] == 0
 
 
-def test_a_store_that_only_keeps_values_is_no_store_for_a_brain(good):
-    with pytest.raises(ConfigError, match="Brain needs a RecordStore"):
-        Brain("values://x")
+def test_a_store_that_only_keeps_values_gives_what_four_methods_can(good):
+    with Brain("values://x") as brain:
+        brain.remember("zebra crossing", id="z")
+        assert brain.get("z").text == "zebra crossing"
+        with pytest.raises(ConfigError, match="Values cannot do this: counting memories needs a RecordStore"):
+            brain.count()
     found = plugin("store", "values")
     store = open_plugin(found, "values://x")
     store.add("k", "v")

@@ -105,6 +105,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
         read=postgres_rows.READ,
     )
+    changes_kept = _CHANGES_KEPT
 
     def __init__(
         self,
@@ -279,6 +280,10 @@ class PostgresRecordStore(SqlRecords, Forking):
         assert isinstance(connection, Connection)
         super().rewrite(connection, seq, memory, seal, derived)
         postgres_rows.insert_again(connection, seq, dimension_of(connection))
+
+    def read_state(self, connection: AnyConnection) -> tuple[int, int, int]:
+        assert isinstance(connection, Connection)
+        return state(connection)[:3]
 
     def new_generation(self, connection: AnyConnection) -> None:
         connection.execute("UPDATE heads SET generation = generation + 1")

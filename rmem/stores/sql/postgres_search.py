@@ -145,6 +145,7 @@ class PostgresCandidates(CandidateSource):
     def _gather(self, connection: Connection, asked: Asked) -> FilteredRows:
         held = {**self._holding(connection, asked.terms), **asked.held}
         seqs = set(self._by_words(connection, asked, asked.side)) if asked.words else set()
+        seqs |= set(asked.seqs)
         if asked.vector is not None:
             seqs |= self._by_vector(connection, asked.vector, asked.side).keys()
         for phrase in asked.phrases:

@@ -26,7 +26,17 @@ from ...index.vocabulary import WordVectors
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
 from ..base import Edit, Edited, Progress, SetAside, Size, Trace
-from ..capabilities import AuditEntry, AuditLog, Counters, FactTable, FeedbackTable, Trash
+from ..capabilities import (
+    AuditEntry,
+    AuditLog,
+    Counters,
+    FactTable,
+    FeedbackTable,
+    Trash,
+    VectorFeed,
+    VectorRow,
+    VectorState,
+)
 from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
@@ -58,10 +68,12 @@ class Dialect(NamedTuple):
     read: str = rows.READ
 
 
-class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedStore):
+class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed, IndexedStore):
     """A store whose rows are those of `stores/migrations.py`."""
 
     dialect: ClassVar[Dialect]
+    changes_kept: ClassVar[int]
+    """How far behind its end the change log is whole, at least."""
 
     def __init__(self, word_vectors: WordVectors | None, encryption: Encryption | Literal[False] | None) -> None:
         super().__init__(word_vectors)
@@ -534,6 +546,43 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, IndexedSto
             if vector is not None and vector.size == dimension:
                 matrix[at[seq]] = vector
         return matrix
+
+    @abstractmethod
+    def read_state(self, connection: Connection) -> tuple[int, int, int]:
+        """Return the last row, the last change and the generation."""
+
+    def vector_state(self) -> VectorState:
+        row, change, generation = self.read(self.read_state)
+        return VectorState(row, change, str(generation))
+
+    def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
+        def work(connection: Connection) -> list[VectorRow]:
+            noted = self.kind(connection).get("dimension")
+            dimension = None if noted is None else int(noted)
+            found = connection.execute(
+                "SELECT seq, vector, level, agent, session, type, actor, time FROM memories WHERE seq > ? "
+                "ORDER BY seq LIMIT ?",
+                (seq, limit),
+            ).fetchall()
+            return [
+                VectorRow(row, rows.vector_of(vector, level, dimension), *said) for row, vector, level, *said in found
+            ]
+
+        return self.read(work)
+
+    def removed_after(self, change: int) -> tuple[list[int], int] | None:
+        def work(connection: Connection) -> tuple[list[int], int] | None:
+            _, last, _ = self.read_state(connection)
+            if last == change:
+                return [], last
+            (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
+            # Only the oldest are ever deleted, and never those within `changes_kept` of the last.
+            if change < last - self.changes_kept and (first is None or change + 1 < first):
+                return None
+            sql = "SELECT seq FROM changes WHERE n > ? AND n <= ? AND tier IS NULL ORDER BY n"
+            return [seq for (seq,) in connection.execute(sql, (change, last))], last
+
+        return self.read(work)
 
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         wanted = seqs.tolist()

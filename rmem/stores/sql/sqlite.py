@@ -66,6 +66,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     )
 
+    changes_kept = cache.CHANGES_KEPT
+
     def __init__(
         self,
         path: str | Path,
@@ -402,6 +404,10 @@ class SqliteRecordStore(SqlRecords, Forking):
             log.warning("no new segment was written: %s", error)
         except Exception:
             log.exception("no new segment was written")
+
+    def read_state(self, connection: Connection) -> tuple[int, int, int]:
+        assert isinstance(connection, sqlite3.Connection)
+        return _state(connection)
 
     def new_generation(self, connection: Connection) -> None:
         (generation,) = connection.execute("PRAGMA user_version").fetchone()

@@ -1,0 +1,144 @@
+"""Let recall find its candidates by vector in an engine. Only candidates come from there: cosines are computed from the
+store's own vectors, filters are the store's own, and rows that the engine lacks are compared by the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..filters import Filter
+from ..index.analyser import Word
+from ..index.bits import Estimate, Matrix, RowNumbers, VectorColumns
+from ..index.candidate_source import Asked, CandidateSource
+from ..index.filtered_rows import FilteredRows
+from .base import Vector
+from .follower import BEHIND, VectorFollower
+
+ASKED_FROM = 4096  # rows inside a filter; fewer are all compared, which is exact and takes no longer
+
+
+def with_engine(
+    rows: FilteredRows | CandidateSource, where: Filter, follower: VectorFollower
+) -> FilteredRows | CandidateSource:
+    """The same rows, whose neighbours of a vector are looked for by an engine."""
+    if isinstance(rows, CandidateSource):
+        return EngineCandidates(rows, where, follower)
+    return EngineRows(rows, where, follower) if rows.size > ASKED_FROM else rows
+
+
+class EngineRows(FilteredRows):
+    """Rows in memory. Where the engine cannot help, they are compared as they are without it."""
+
+    def __init__(self, rows: FilteredRows, where: Filter, follower: VectorFollower) -> None:
+        self.__dict__.update(rows.__dict__)
+        self._where, self._follower = where, follower
+
+    def cosines(self, query: Vector) -> Estimate | None:
+        if self._vectors is None:
+            return None
+        plain = super().cosines
+        return EngineEstimate(self._vectors, query, self._rows, self._end, self._neighbours, lambda: plain(query))
+
+    def _neighbours(self, query: Vector, count: int) -> RowNumbers | None:
+        """Positions of about the nearest rows and of all that the engine lacks; None if too few of them are here."""
+        found = self._follower.nearest(query, count, self._where)
+        if found is None:
+            return None
+        order: npt.NDArray[np.int64] = self.once("order of seqs", lambda: np.argsort(self.seq))
+        ranked = self.seq[order]
+        wanted = np.asarray(found, np.int64)
+        at = np.minimum(np.searchsorted(ranked, wanted), ranked.size - 1)
+        here = order[at[ranked[at] == wanted]]
+        late = order[np.searchsorted(ranked, self._follower.mark.row, side="right") :]
+        if late.size > BEHIND or here.size + late.size < min(count, self.size):
+            return None
+        return np.unique(np.concatenate([here, late]))
+
+
+class EngineEstimate(Estimate):
+    """Cosines from codes, of whichever rows are asked for; the best ones as an engine found them."""
+
+    searched = True
+
+    def __init__(
+        self,
+        columns: VectorColumns,
+        query: Vector,
+        rows: RowNumbers | None,
+        end: int,
+        find: Callable[[Vector, int], RowNumbers | None],
+        plain: Callable[[], Estimate | None],
+    ) -> None:
+        self._columns, self._query, self._rows = columns, query, rows
+        self._size = end if rows is None else rows.size
+        self._find, self._plain = find, plain
+        self._fallback: Estimate | None = None
+        self.error, self.absent = 0.0, 0.0
+
+    @property
+    def estimated(self) -> bool:
+        return False if self._fallback is None else self._fallback.estimated
+
+    def at(self, at: RowNumbers) -> Matrix:
+        if self._fallback is not None:
+            return self._fallback.at(at)
+        cosines, present = self._close(at), self._scales(at) > 0
+        if not present.all():  # the mean for rows without a vector
+            cosines = np.where(present, cosines, cosines[present].mean() if present.any() else np.float32(0))
+        return cosines.astype(np.float32, copy=False)
+
+    def all(self) -> Matrix:
+        return self._close(np.arange(self._size)) if self._fallback is None else self._fallback.all()
+
+    def look_closely(self, at: RowNumbers) -> None:
+        if self._fallback is not None:
+            self._fallback.look_closely(at)
+
+    def rivals(self, at: RowNumbers, errors: float) -> RowNumbers:
+        assert self._fallback is not None
+        return self._fallback.rivals(at, errors)
+
+    def best(self, count: int, allowed: npt.NDArray[np.bool_] | None = None) -> RowNumbers:
+        if self._fallback is None:
+            found = self._find(self._query, count)
+            if found is not None:
+                found = found[self._scales(found) > 0]
+                return found if allowed is None else found[allowed[found]]
+            self._fallback = self._plain()
+        return np.arange(self._size) if self._fallback is None else self._fallback.best(count, allowed)
+
+    def _scales(self, at: RowNumbers) -> Matrix:
+        scales: Matrix = self._columns.scales[at if self._rows is None else self._rows[at]]
+        return scales
+
+
+class EngineCandidates(CandidateSource):
+    """Rows that stay in a database, which gathers the candidates of a question."""
+
+    def __init__(self, rows: CandidateSource, where: Filter, follower: VectorFollower) -> None:
+        self._rows, self._where, self._follower = rows, where, follower
+        self.size, self.average_length, self.dimension = rows.size, rows.average_length, rows.dimension
+
+    def actors_named(self, text: str) -> list[str]:
+        return self._rows.actors_named(text)
+
+    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
+        return self._rows.relatives(words, floor, most)
+
+    def holding(self, terms: Sequence[int]) -> dict[int, int]:
+        return self._rows.holding(terms)
+
+    def gather(self, asked: Asked) -> FilteredRows:
+        if asked.vector is not None and not self._beyond_fields:
+            found = self._follower.nearest(asked.vector, asked.side, self._where)
+            if found is not None:
+                asked.seqs = [*found, *self._follower.newest(asked.vector, asked.side)]
+                asked.vector = None
+        return self._rows.gather(asked)
+
+    @property
+    def _beyond_fields(self) -> bool:
+        """Whether the filter asks for what the engine does not know: the database finds neighbours inside it better."""
+        return bool(self._where) and not self._follower.knows(self._where)
