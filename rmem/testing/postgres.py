@@ -22,6 +22,10 @@ from urllib.parse import quote
 from ..errors import ConfigError
 
 
+def _name(url: str) -> str:
+    return url.partition("@/")[2].partition("?")[0]
+
+
 class PostgresServer:
     """One server. `kill()` ends it as a crash would; `start()` brings it back with what it had on disk."""
 
@@ -50,21 +54,20 @@ class PostgresServer:
         host = self._running().get_postmaster_info().socket_dir
         return f"postgresql://postgres@/{database}?host={quote(str(host), safe='')}"
 
-    def new_database(self) -> str:
-        """The address of an empty database."""
+    def new_database(self, like: str | None = None) -> str:
+        """The address of an empty database, or of a copy of the one at `like`, to which nobody may be connected."""
         import psycopg
 
-        name = f"t{uuid.uuid4().hex}"
+        name, template = f"t{uuid.uuid4().hex}", "template1" if like is None else _name(like)
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY'.encode())
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
         import psycopg
 
-        name = url.partition("@/")[2].partition("?")[0]
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+            connection.execute(f'DROP DATABASE IF EXISTS "{_name(url)}" WITH (FORCE)'.encode())
 
     def replica(self) -> PostgresServer:
         """A streaming replica, not started yet."""

@@ -83,7 +83,7 @@ def test_threads_that_recall_while_others_change_find_everything(tmp_path):
                 brain.update(f"m{n % 20}", text=f"the lighthouse number {n}")
 
         def read():
-            for _ in range(TRIES):
+            for _ in range(5 * TRIES):
                 found = {hit.memory.memory_id for hit in brain.recall("lighthouse", k=50, mode="lexical")}
                 if len(found) != 20:
                     missed.append(f"recalled {len(found)}")

@@ -61,22 +61,22 @@ def told(brain):
     }
 
 
-def test_everything_arrives_also_after_a_kill(file, postgres_url):
-    assert migrate(file, postgres_url, dry_run=True)["memories"] == 119
-    done = subprocess.run([sys.executable, "-c", KILLED, str(file), postgres_url], capture_output=True)
+def test_everything_arrives_also_after_a_kill(file, empty_postgres_url):
+    assert migrate(file, empty_postgres_url, dry_run=True)["memories"] == 119
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file), empty_postgres_url], capture_output=True)
     assert done.returncode == -9
     with pytest.raises(ConfigError, match="not empty"):
-        migrate(_other(file), postgres_url)
-    result = migrate(f"sqlite:///{file}", postgres_url)
+        migrate(_other(file), empty_postgres_url)
+    result = migrate(f"sqlite:///{file}", empty_postgres_url)
     assert result["resumed"]
     assert 0 < result["copied"] < 119
-    with Brain(file, encryption=False) as old, Brain(postgres_url, encryption=False) as new:
+    with Brain(file, encryption=False) as old, Brain(empty_postgres_url, encryption=False) as new:
         assert told(old) == told(new)
         assert new.store.unreadable() == old.store.unreadable() == 1
-    with Brain(postgres_url, encryption=Encryption(master=KEY)) as new:
+    with Brain(empty_postgres_url, encryption=Encryption(master=KEY)) as new:
         assert new.remember("written afterwards").memory_id in new.store
     with pytest.raises(ConfigError, match="not empty"):
-        migrate(file, postgres_url)
+        migrate(file, empty_postgres_url)
 
 
 def _other(file):
@@ -86,17 +86,17 @@ def _other(file):
     return path
 
 
-def test_what_cannot_be_migrated_is_told(tmp_path, postgres_url):
+def test_what_cannot_be_migrated_is_told(tmp_path, empty_postgres_url):
     with pytest.raises(StoreError, match="no store file"):
-        migrate(tmp_path / "missing.db", postgres_url)
+        migrate(tmp_path / "missing.db", empty_postgres_url)
     with pytest.raises(ConfigError, match="target"):
         migrate(tmp_path / "missing.db", "elsewhere.db")
     with pytest.raises(ConfigError, match="source"):
-        migrate(postgres_url, postgres_url)
+        migrate(empty_postgres_url, empty_postgres_url)
 
 
-def test_the_command_says_what_it_did(file, postgres_url):
-    command = [sys.executable, "-m", "rmem", "migrate", str(file), postgres_url]
+def test_the_command_says_what_it_did(file, empty_postgres_url):
+    command = [sys.executable, "-m", "rmem", "migrate", str(file), empty_postgres_url]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Copied 119 of 119 memories; both sides are the same\n"

@@ -87,20 +87,20 @@ def contents(address):
         ]
 
 
-def test_every_value_arrives_as_it_was(file, postgres_url):
+def test_every_value_arrives_as_it_was(file, empty_postgres_url):
     seen = []
     rows = {"Every thing": 3, "people": 291, "a_notes": 2, "nothing": 0}
     before = contents(file)
-    assert migrate(file, postgres_url, dry_run=True)["tables"] == rows
-    with Workspace(postgres_url) as tables:
+    assert migrate(file, empty_postgres_url, dry_run=True)["tables"] == rows
+    with Workspace(empty_postgres_url) as tables:
         assert tables.tables() == []
-    done = migrate(file, postgres_url, on_progress=lambda done, total: seen.append((done, total)))
+    done = migrate(file, empty_postgres_url, on_progress=lambda done, total: seen.append((done, total)))
     assert done["tables"] == rows
     assert {name: int(told.partition("-")[0]) for name, told in done["table_checksums"].items()} == rows
     assert seen == sorted(seen)
     assert seen[-1] == (40 + 296, 40 + 296)
-    assert contents(postgres_url) == before == contents(file)
-    with Workspace(postgres_url) as tables:
+    assert contents(empty_postgres_url) == before == contents(file)
+    with Workspace(empty_postgres_url) as tables:
         (row,) = tables.query('SELECT exact, data::text, span::text, vector FROM "Every thing" WHERE id = 1').rows
         assert row[0] == Decimal("1.50000000000000000000000000000000001")
         assert '"b": 1.10' in row[1]
@@ -119,18 +119,18 @@ def test_every_value_arrives_as_it_was(file, postgres_url):
         assert tables.query("SELECT id FROM \"Every thing\" ORDER BY told <#> 'naïve' DESC LIMIT 1").rows == [(1,)]
 
 
-def test_numbers_of_deleted_rows_are_not_given_again(file, postgres_url):
+def test_numbers_of_deleted_rows_are_not_given_again(file, empty_postgres_url):
     with Workspace(file) as tables:
         tables.query("DELETE FROM people WHERE id = 1000")
-    migrate(file, postgres_url)
-    with Workspace(postgres_url) as tables:
+    migrate(file, empty_postgres_url)
+    with Workspace(empty_postgres_url) as tables:
         assert tables.query("INSERT INTO people (name) VALUES ('next') RETURNING id").rows == [(301,)]
 
 
-def test_after_a_kill_a_whole_table_stays_and_a_half_one_begins_anew(file, postgres_url, monkeypatch):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(file), postgres_url], capture_output=True)
+def test_after_a_kill_a_whole_table_stays_and_a_half_one_begins_anew(file, empty_postgres_url, monkeypatch):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file), empty_postgres_url], capture_output=True)
     assert done.returncode == -9, done.stderr
-    with Workspace(postgres_url) as tables:
+    with Workspace(empty_postgres_url) as tables:
         there = {table.name for table in tables.tables()}
     assert there == {"Every thing", "nothing"}
     copied = []
@@ -138,9 +138,9 @@ def test_after_a_kill_a_whole_table_stays_and_a_half_one_begins_anew(file, postg
     monkeypatch.setattr(
         move.TableMove, "_copied", lambda self, table, tell: copied.append(table.name) or whole(self, table, tell)
     )
-    assert migrate(file, postgres_url)["resumed"]
+    assert migrate(file, empty_postgres_url)["resumed"]
     assert copied == ["people", "a_notes"]
-    assert contents(postgres_url) == contents(file)
+    assert contents(empty_postgres_url) == contents(file)
 
 
 @pytest.mark.parametrize(
@@ -150,29 +150,29 @@ def test_after_a_kill_a_whole_table_stays_and_a_half_one_begins_anew(file, postg
         ["CREATE TABLE people (other TEXT)"],
     ],
 )
-def test_a_table_with_other_contents_is_refused_and_stays(file, postgres_url, there):
-    with Workspace(postgres_url) as tables:
+def test_a_table_with_other_contents_is_refused_and_stays(file, empty_postgres_url, there):
+    with Workspace(empty_postgres_url) as tables:
         for sql in there:
             tables.query(sql)
-    before = contents(postgres_url)
+    before = contents(empty_postgres_url)
     for dry_run in (True, False):
         with pytest.raises(ConfigError, match=r"table 'people' with other contents; nothing was written"):
-            migrate(file, postgres_url, dry_run=dry_run)
-    assert contents(postgres_url) == before
-    with Brain(postgres_url, encryption=False) as brain:
+            migrate(file, empty_postgres_url, dry_run=dry_run)
+    assert contents(empty_postgres_url) == before
+    with Brain(empty_postgres_url, encryption=False) as brain:
         assert brain.store.count() == 0
-    migrate(file, f"{postgres_url}{'&' if '?' in postgres_url else '?'}tenant=new")
+    migrate(file, f"{empty_postgres_url}{'&' if '?' in empty_postgres_url else '?'}tenant=new")
 
 
-def test_tables_of_another_tenant_are_not_in_the_way(file, postgres_url):
-    with Workspace(postgres_url, tenant="other") as tables:
+def test_tables_of_another_tenant_are_not_in_the_way(file, empty_postgres_url):
+    with Workspace(empty_postgres_url, tenant="other") as tables:
         tables.query("CREATE TABLE people (other TEXT)")
-    migrate(file, postgres_url)
-    assert contents(postgres_url) == contents(file)
+    migrate(file, empty_postgres_url)
+    assert contents(empty_postgres_url) == contents(file)
 
 
-def test_the_command_lists_tables(file, postgres_url):
-    command = [sys.executable, "-m", "rmem", "migrate", str(file), postgres_url]
+def test_the_command_lists_tables(file, empty_postgres_url):
+    command = [sys.executable, "-m", "rmem", "migrate", str(file), empty_postgres_url]
     done = subprocess.run([*command, "--dry-run"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1:] == [

@@ -91,19 +91,19 @@ def test_every_key_and_index_begins_with_the_tenant(two, postgres_url):
     assert policies[0] == policies[1]
 
 
-def test_a_login_that_is_no_superuser_is_kept_apart_too(postgres, postgres_url):
-    name = f"plain_{postgres_url.rpartition('@/')[2].partition('?')[0]}"
-    with psycopg.connect(postgres_url, autocommit=True) as raw:
+def test_a_login_that_is_no_superuser_is_kept_apart_too(postgres, empty_postgres_url):
+    name = f"plain_{empty_postgres_url.rpartition('@/')[2].partition('?')[0]}"
+    with psycopg.connect(empty_postgres_url, autocommit=True) as raw:
         raw.execute("CREATE EXTENSION vector")
         raw.execute(f"CREATE ROLE {name} LOGIN")
-        raw.execute(f"GRANT CREATE ON DATABASE {postgres_url.rpartition('@/')[2].partition('?')[0]} TO {name}")
-    plain = postgres_url.replace("postgres@", f"{name}@")
+        raw.execute(f"GRANT CREATE ON DATABASE {empty_postgres_url.rpartition('@/')[2].partition('?')[0]} TO {name}")
+    plain = empty_postgres_url.replace("postgres@", f"{name}@")
     with PostgresRecordStore(plain, tenant="a") as one, PostgresRecordStore(plain, tenant="b") as other:
         one.put([example("mine", memory_id="m")])
         assert len(other) == 0
     with psycopg.connect(plain) as raw:
         assert raw.execute(f"SELECT count(*) FROM {SCHEMA}.memories").fetchone() == (0,)
-    with psycopg.connect(postgres_url, autocommit=True) as raw:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as raw:
         raw.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
         raw.execute(f"DROP OWNED BY {name}")
         raw.execute(f"DROP ROLE {name}")

@@ -440,13 +440,13 @@ def test_explain_tells_lines_without_the_schema(docs):
 
 
 @pytest.mark.parametrize("rights", ["NOCREATEROLE", "CREATEROLE"])
-def test_a_user_without_all_rights_is_enough(postgres, postgres_url, rights):
+def test_a_user_without_all_rights_is_enough(postgres, empty_postgres_url, rights):
     """One that may create roles gives each tenant one; one that may not goes without."""
     user = f"u{uuid.uuid4().hex}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {user} LOGIN {rights}")
         connection.execute(f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {user}")
-    engine = PostgresEngine(postgres_url.replace("postgres@", f"{user}@"), tenant=uuid.uuid4().hex)
+    engine = PostgresEngine(empty_postgres_url.replace("postgres@", f"{user}@"), tenant=uuid.uuid4().hex)
     assert (engine._tenant.role is not None) == (rights == "CREATEROLE")
     engine.create_table(DOCS)
     fill(engine, "a", "b")
@@ -464,12 +464,12 @@ def test_a_user_without_all_rights_is_enough(postgres, postgres_url, rights):
     engine.close()
 
 
-def test_many_open_the_same_tenant_at_once(postgres_url):
+def test_many_open_the_same_tenant_at_once(empty_postgres_url):
     engines, failed = [], []
 
     def opening():
         try:
-            engines.append(PostgresEngine(postgres_url, tenant="new"))
+            engines.append(PostgresEngine(empty_postgres_url, tenant="new"))
         except Exception as error:
             failed.append(error)
 
