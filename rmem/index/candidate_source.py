@@ -43,9 +43,9 @@ class Asked:
     @property
     def terms(self) -> list[int]:
         """Return the distinct terms."""
-        told = [term for word in self.words for term, _ in word]
-        told += [term for phrase in self.phrases for word in phrase for term in word]
-        return list(dict.fromkeys([*told, *self.also]))
+        found = [term for word in self.words for term, _ in word]
+        found += [term for phrase in self.phrases for word in phrase for term in word]
+        return list(dict.fromkeys([*found, *self.also]))
 
 
 class CandidateSource(ABC):

@@ -55,8 +55,17 @@ def checksum(array: npt.NDArray[Any]) -> str:
 
 def _seal(segment: Segment, shapes: object) -> int:
     """Compute the checksum over everything but the arrays."""
-    told = [FORMAT, ANALYSER, segment.first_seq, segment.last_seq, segment.rows, segment.changes, segment.names, shapes]
-    return crc32(json.dumps(told).encode())
+    description = [
+        FORMAT,
+        ANALYSER,
+        segment.first_seq,
+        segment.last_seq,
+        segment.rows,
+        segment.changes,
+        segment.names,
+        shapes,
+    ]
+    return crc32(json.dumps(description).encode())
 
 
 def header(segment: Segment) -> str:

@@ -1,5 +1,5 @@
-"""How a text speaks, told from the text alone when it is written: whether it asks, only reacts or speaks of a
-time, and how many names, numbers and quotations it holds. Ranking prefers memories that say something."""
+"""Compute features of a text when it is stored: whether it is a question, a reaction or mentions a time, and how many
+names, numbers and quotations it contains. Ranking prefers memories with substance."""
 
 from __future__ import annotations
 

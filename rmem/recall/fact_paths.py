@@ -79,11 +79,11 @@ class Path(NamedTuple):
 
     def __str__(self) -> str:
         """`Endymion → author → John Keats`."""
-        told = [
+        names = [
             self.facts[0].subject_name,
             *(part for one in self.facts for part in (one.relation_name, one.object_name)),
         ]
-        return " → ".join(told)
+        return " → ".join(names)
 
 
 class Mention(NamedTuple):
