@@ -47,7 +47,7 @@ def backup(cli: CliContext, target: str) -> None:
 )
 @command_options
 def reindex(cli: CliContext, embedder: str | None) -> None:
-    """Embed every memory again and rebuild the index; also changes a store's embedder.
+    """Embed every memory anew and rebuild the index; the way to change a store's embedder.
 
     An interrupted run goes on where it stopped. Others may use the store meanwhile.
 
@@ -57,10 +57,10 @@ def reindex(cli: CliContext, embedder: str | None) -> None:
       rmem reindex --embedder minilm
       rmem --store team.db reindex --embedder onnx:models/bge-small
     """
-    from ..admin import reindex as reindex_store
+    from ..admin import reindex as embed_anew
 
     with progress("Embedding", stopped="The store works as it is; `rmem reindex` goes on from here.") as bar:
-        done = reindex_store(cli.address, embedder, on_progress=bar)
+        done = embed_anew(cli.address, embedder, on_progress=bar)
     if cli.json:
         cli.document(done)
     else:

@@ -117,7 +117,7 @@ class FilteredRows:
         return np.where(self._in_session[group], group, np.int32(-1))
 
     def labels(self, by: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """Return the agent, type or tier of every row as a number, and the names of the numbers."""
+        """The agent, type or tier of every row as a number, and the names behind the numbers."""
         if by == "tier":
             return self.column("tier").astype(np.int64), list(TIERS)
         if by == "type":
@@ -319,7 +319,7 @@ _KEPT = 4
 _SMALL = 4096  # rows
 _COUNTED = 512  # rows with a term, up to which dead ones are counted one by one
 _LAID_OUT = 1 << 20  # numbers
-_FEW, _TIMES = 262_144, 8  # entries in other rows, in all and per own row, up to which a joint lookup is faster
+_FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
 _COLUMNS = (
     "seq",
     "group",

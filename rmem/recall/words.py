@@ -19,7 +19,7 @@ from .settings import RecallSettings
 
 Scores = npt.NDArray[np.float32]
 
-_MAX_SOFT_WORDS = 32  # longer questions, such as a pasted log, are matched by their own words only
+_SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
 _COMMON, _MANY = 0.05, 2048  # words in more rows than this share, or than this, say nothing about neighbours
 
 
@@ -61,7 +61,7 @@ def question_terms(
     kept = set(plain(text).split()) if text != question.text else None
     words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
     related: dict[str, list[tuple[int, str, float]]] = {}
-    if soft and settings.soft_weight > 0 and len(words) <= _MAX_SOFT_WORDS:
+    if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
         related = source.relatives(words, settings.soft_floor, settings.soft_most)
     for word in words:
         part = Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
