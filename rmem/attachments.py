@@ -106,8 +106,8 @@ class _BlobCollector:
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
         inside = {key: self.value(one, depth + 1) for key, one in value.items()}
         data = inside.get("data")
-        if isinstance(data, str) and (told := _stated_media(value)) and _BASE64.fullmatch(data):
-            inside["data"] = self._name(data, told, len(data) * 3 // 4)
+        if isinstance(data, str) and (media := _stated_media(value)) and _BASE64.fullmatch(data):
+            inside["data"] = self._name(data, media, len(data) * 3 // 4)
         return inside
 
     def _text(self, text: str) -> str:

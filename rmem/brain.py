@@ -336,7 +336,7 @@ class Brain:
         return self._embed_and_write([drafted] if embedded else [], lambda: self._change(memory_id, edit))
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        """Keep, replace or remove a memory by what `edit` makes of it, with nobody else changing it meanwhile, and add
+        """Replace or remove a memory by what `edit` returns, with no other change of it meanwhile, and add
         the entry to the audit log, if it has one. A new text without a new vector is embedded. What `edit` returns is
         kept as it is: it has to be `cleaned` before."""
         key = checks.memory_id("memory_id", memory_id)

@@ -158,18 +158,18 @@ def _without_numbers(layout: Layout) -> str:
     return _pattern(layout, set(range(len(layout.kinds))).difference(layout.numbers))
 
 
-def _pattern(layout: Layout, told: Container[int]) -> str:
-    """What those of the values that are told are put into, with `str.format`."""
+def _pattern(layout: Layout, shown: Container[int]) -> str:
+    """Build the `str.format` pattern for the values at the positions `shown`."""
     parts: list[str] = []
     last = None
     for at, (path, kind) in enumerate(zip(layout.paths, layout.kinds, strict=True)):
-        said = "" if kind is _EMPTY or at not in told else f"{{{at}:.3g}}" if kind is float else f"{{{at}!s}}"
+        slot = "" if kind is _EMPTY or at not in shown else f"{{{at}:.3g}}" if kind is float else f"{{{at}!s}}"
         name = path.split("[", 1)[0] if path.endswith("]") else path
         if parts and name == last:  # another member of the same list
-            if said:
-                parts[-1] += f" {said}"
+            if slot:
+                parts[-1] += f" {slot}"
         else:
             spoken = name.replace(".", " ").replace("{", "{{").replace("}", "}}")
-            parts.append(f"{spoken}: {said}" if said else spoken)
+            parts.append(f"{spoken}: {slot}" if slot else spoken)
         last = name
     return "; ".join(parts)

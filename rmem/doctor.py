@@ -69,8 +69,8 @@ def _run_check(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Fin
     try:
         return check(store)
     except Exception as error:
-        told = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
-        return Finding(check.__name__.removeprefix("check").strip("_"), False, told)
+        message = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
+        return Finding(check.__name__.removeprefix("check").strip("_"), False, message)
 
 
 def _versions() -> Finding:
@@ -101,9 +101,9 @@ def _rows(store: SqlRecords) -> Finding:
         except StoreError as error:
             name = seq if isinstance(found, sqlite3.Error) else found[1]
             unreadable.append(f"{name}: {error}")
-    told = f"{count:,} memories, all readable" + (f" but {locked:,} encrypted ones" if locked else "")
+    message = f"{count:,} memories, all readable" + (f" but {locked:,} encrypted ones" if locked else "")
     bad = f"{len(unreadable):,} of {count:,} memories are damaged: {'; '.join(unreadable[:5])}"
-    return Finding("rows", not unreadable, bad if unreadable else told)
+    return Finding("rows", not unreadable, bad if unreadable else message)
 
 
 def _each_row(store: SqlRecords) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite3.Error]]:
@@ -135,17 +135,17 @@ def _keys(store: SqlRecords) -> Finding:
     if not wrapped:
         return Finding("keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held))
     versions = sorted({key.version for key in wrapped})
-    told = f"{sum(held.values()):,} encrypted memories, data keys of version {' and '.join(map(str, versions))}"
+    message = f"{sum(held.values()):,} encrypted memories, data keys of version {' and '.join(map(str, versions))}"
     if len(versions) > 1:
-        told += " (a rotation waits to be finished: rmem keys rotate --data)"
+        message += " (a rotation waits to be finished: rmem keys rotate --data)"
     if store.encryption is None:
-        return Finding("keys", True, f"{told}, not checked for want of the master key")
+        return Finding("keys", True, f"{message}, not checked for want of the master key")
     lost = sorted(set(held) - set(versions))
     if lost:
-        return Finding("keys", False, f"{told}; the keys of version {lost[0]} are gone")
+        return Finding("keys", False, f"{message}; the keys of version {lost[0]} are gone")
     for version in versions:
         store.vault.keys(version)
-    return Finding("keys", True, f"{told}, opened by the master key")
+    return Finding("keys", True, f"{message}, opened by the master key")
 
 
 def check_vectors(store: SqlRecords) -> Finding:
@@ -194,8 +194,8 @@ def _index(store: SqlRecords) -> Finding:
     sample.compare_answers(store)
     segments = store.stats().segments
     packed = f"in {segments} segments and the tail, " if segments else ""
-    told = f"{held.size:,} rows {packed}as they are stored; {sample.answers} answers compared"
-    return Finding("index", sample.wrong is None, sample.wrong or told)
+    message = f"{held.size:,} rows {packed}as they are stored; {sample.answers} answers compared"
+    return Finding("index", sample.wrong is None, sample.wrong or message)
 
 
 class _Sample:
@@ -212,7 +212,7 @@ class _Sample:
         """Compare one row of the index with the stored row."""
         row, columns = rows.to_index_row(stored, self._dimension), self._index.columns
         at = int(np.searchsorted(columns["seq"], row.seq))
-        told = (
+        indexed = (
             TIERS[columns["tier"][at]],
             columns.groups.names[columns["group"][at]],
             columns.kinds.names[columns["kind"][at]],
@@ -220,7 +220,7 @@ class _Sample:
             *(columns[name][at].item() for name in ("time", "step", "importance", "length")),
         )
         stated = row.tier, (row.agent, row.session), row.kind, row.actor, row.time, row.step, row.importance
-        if told != (*stated, row.terms.length):
+        if indexed != (*stated, row.terms.length):
             self._report(f"row {row.seq} is not as in the file")
         vectors = self._index.vectors
         if row.vector is not None:

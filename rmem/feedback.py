@@ -1,5 +1,5 @@
-"""What people and programs say of recalls: a Feedback is one hit that was useful or was not, and a Recall is the
-question that it answered. Only judged hits are written; a recall that nobody judges costs nothing."""
+"""Feedback on recalls: a Feedback says whether one hit was useful, and a Recall is the
+question that it answered. Only feedback is written; a recall without feedback costs nothing."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ class Recalls:
             raise InputError(f"memory_id must be the hit's own or left out, got {memory_id!r}", field="memory_id")
         if memory is not None:
             return recall.with_passed_over(recall.of_hit(cast("Hit", recalled), useful))
-        told = recall.of_all(useful) if memory_id is None else recall.of_memory(memory_id, useful)
-        return recall.with_passed_over(told)
+        feedback = recall.of_all(useful) if memory_id is None else recall.of_memory(memory_id, useful)
+        return recall.with_passed_over(feedback)
 
 
 def new_token() -> str:

@@ -59,18 +59,18 @@ def _before() -> None:
 
 
 def _in_parent() -> None:
-    told = list(_notified)
+    notified = list(_notified)
     _notified.clear()
-    for one in reversed(told):
+    for one in reversed(notified):
         one.after_fork_in_parent()
 
 
 def _in_child() -> None:
-    told = list(_notified)
+    notified = list(_notified)
     _notified.clear()
     for lock in _alive(_locks):
         lock._at_fork_reinit()
-    for one in reversed(told):
+    for one in reversed(notified):
         one.after_fork_in_child()
 
 

@@ -114,8 +114,8 @@ class Link:
                 message = _message(answer, raw)
             except TimeoutError:
                 connection.close()
-                told = f"{self.url} did not answer within {timeout:g} s"
-                raise self._error_of(504, told, self._remedy) from None
+                message = f"{self.url} did not answer within {timeout:g} s"
+                raise self._error_of(504, message, self._remedy) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 if not fresh:
@@ -217,10 +217,10 @@ def table_error(status: int, message: str, remedy: Remedy) -> RemanenceError:
 
 def _message(answer: http.client.HTTPResponse, raw: bytes) -> str:
     try:
-        told = json.loads(raw).get("error")
+        message = json.loads(raw).get("error")
     except (ValueError, AttributeError):
-        told = None
-    return str(told) if told else f"the server answered {answer.status} {answer.reason}: {raw[:200]!r}"
+        message = None
+    return str(message) if message else f"the server answered {answer.status} {answer.reason}: {raw[:200]!r}"
 
 
 def _address(url: str, remedy: Remedy) -> urllib.parse.SplitResult:

@@ -145,7 +145,7 @@ class Memory:
         return html_of_memory(self)
 
     def copied(self) -> Memory:
-        """A record of its own that shares the parts; `dataclasses.replace` takes five times as long."""
+        """Return a shallow copy; `dataclasses.replace` takes five times as long."""
         return _copied(self)
 
     def document(self) -> dict[str, Any]:
@@ -155,13 +155,13 @@ class Memory:
 
     def to_dict(self, *, vectors: bool = True) -> dict[str, Any]:
         """Return all fields for JSON; `Memory.from_dict` reads them back. Without `vectors`, omit the embeddings."""
-        told = _told(self)
+        document = _told(self)
         if vectors:
             held = self.embeddings
-            told["embeddings"] = {
+            document["embeddings"] = {
                 name: None if (one := getattr(held, name)) is None else one.tolist() for name in VECTORS
             }
-        return told
+        return document
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Memory:

@@ -120,8 +120,8 @@ class RemoteBrain(Brain):
         found = {}
         for agent, count in counts.items():
             query = {"where": json.dumps({"agent": agent}), "order": "last step", "limit": count, "vectors": "true"}
-            for told in self._ask("GET", f"/memories?{urlencode(query)}")["memories"]:
-                found[told["memory_id"]] = Memory.from_dict(told)
+            for document in self._ask("GET", f"/memories?{urlencode(query)}")["memories"]:
+                found[document["memory_id"]] = Memory.from_dict(document)
         return found
 
     def _read_written(self, ids: Sequence[str]) -> list[Memory]:
@@ -295,8 +295,8 @@ class RemoteBrain(Brain):
                 raise
             # a recall of another process
             body = {"recall_id": recalled, "memory_id": memory_id, "useful": checks.flag("useful", useful)}
-            told = self._ask("POST", "/feedback", body)
-            return Feedback(recalled, memory_id or "", None, "", "", told["rank"], 0.0, useful, told["time"])
+            answer = self._ask("POST", "/feedback", body)
+            return Feedback(recalled, memory_id or "", None, "", "", answer["rank"], 0.0, useful, answer["time"])
         self._keep_feedback(feedback)
         return feedback[0]
 

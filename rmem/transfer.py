@@ -81,7 +81,7 @@ def export(
         export(brain, "fixes.parquet", where={"type": "error_fix"})
 
     Sessions follow one another, each in its own order, so that an import gives the same neighbours. The file is not
-    encrypted, whatever the store is; memories that cannot be read for want of their key, or because they are damaged,
+    encrypted, whatever the store is; memories that cannot be read, because their key is missing or they are damaged,
     are counted as `left_out`.
     """
     chosen = format_of(path, format)
@@ -125,7 +125,7 @@ def _lines(brain: Brain, reader: _Reader, vectors: bool, *, header: bool) -> Ite
 
 class _Reader:
     """Reads the memories that match a filter, session by session. Which ones they are is
-    settled in one moment and told by their ids: one that is changed meanwhile is read as it is then, and a long export
+    fixed at the start, by their ids: one that is changed meanwhile is read in its new state, and a long export
     keeps no snapshot of the store open."""
 
     def __init__(self, brain: Brain, where: Filter | Mapping[str, Any] | None, vectors: bool) -> None:
@@ -306,8 +306,8 @@ def _check(brain: Brain, name: str, items: Iterator[Item], vectors: bool, on_che
             on_check(count, None)
     if complaints:
         more = f"; and {len(complaints) - _MAX_SHOWN} more" if len(complaints) > _MAX_SHOWN else ""
-        told = "; ".join(complaints[:_MAX_SHOWN])
-        raise InputError(f"nothing was imported from {name}: {told}{more}", field="path")
+        listed = "; ".join(complaints[:_MAX_SHOWN])
+        raise InputError(f"nothing was imported from {name}: {listed}{more}", field="path")
     return count
 
 
@@ -366,9 +366,9 @@ def _keep_access(brain: Brain, memories: Sequence[Memory]) -> None:
         return
     for memory in brain.store.get_many(list(wanted)):
         if memory is not None:
-            told = wanted[memory.memory_id]
-            missing = told.retrieval_count - memory.bookkeeping.retrieval_count
-            brain.store.touch([memory.memory_id] * missing, told.last_access_time)
+            imported = wanted[memory.memory_id]
+            missing = imported.retrieval_count - memory.bookkeeping.retrieval_count
+            brain.store.touch([memory.memory_id] * missing, imported.last_access_time)
 
 
 @contextmanager
@@ -487,13 +487,13 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
     arrow = _pyarrow()
     try:
         file = arrow.parquet.ParquetFile(source)
-        columns, told = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(b"remanence")
+        columns, header = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(b"remanence")
         known = _schema(arrow).names
         checks.known_fields("a Parquet file of memories", columns, known)
         for one in FIELDS:
             if one.required and one.name not in columns:
                 raise InputError(f"the column {one.name!r} is missing", field=one.name)
-        embedder = None if told is None else _embedder_of_header(json.loads(told))
+        embedder = None if header is None else _embedder_of_header(json.loads(header))
     except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
         yield Item("the file", None, None, " ".join(str(error).split()))
         return

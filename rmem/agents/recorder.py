@@ -389,18 +389,18 @@ class Call:
             self.trace.state = (self.next_step, self.after)
 
     def _action(self, result: Any = None, error: Exception | None = None, outcome: str | None = None) -> ActionData:
-        told = result.as_dict() if isinstance(result, ActionResult) else result
-        told = told if isinstance(told, Mapping) else {}
-        reward = plain(told.get("reward"))
+        fields = result.as_dict() if isinstance(result, ActionResult) else result
+        fields = fields if isinstance(fields, Mapping) else {}
+        reward = plain(fields.get("reward"))
         return ActionData(
-            action_type=_name(told.get("action_type"), "act"),
-            action_params=plain(told["params"]) if isinstance(told.get("params"), Mapping) else {},
+            action_type=_name(fields.get("action_type"), "act"),
+            action_params=plain(fields["params"]) if isinstance(fields.get("params"), Mapping) else {},
             arguments=self.arguments,
             state_before=self.before,
             state_after=self.after,
             result=plain(result),
             reward=reward if isinstance(reward, int | float) and not isinstance(reward, bool) else 0.0,
-            outcome=outcome or ("error" if error is not None else _name(told.get("outcome"), "success")),
+            outcome=outcome or ("error" if error is not None else _name(fields.get("outcome"), "success")),
             error=None if error is None else plain("".join(format_exception_only(error)).strip()),
             execution_time=self.took,
             step_number=self.step,

@@ -140,7 +140,7 @@ class MemorySystem:
         return list(self.brain.store.stats().by_agent)
 
     def cached(self, agent: str, key: Hashable | None, compute: Callable[[], Result]) -> Result:
-        """The kept answer to a query of an agent, unless somebody has written to that agent since, in any process that
+        """Return the cached answer to a query of an agent, unless that agent was written to since, in any process that
         shares the archive."""
         if self.cache.ttl:
             version = self.brain.store.version()

@@ -42,7 +42,7 @@ def recall(
     reliability: str | None,
     seed: int,
 ) -> None:
-    """How well recall answers the questions of some sets, each set asked in stores of its own.
+    """Measure how well recall answers the questions of some sets, each in its own stores.
 
     R@1: a right memory comes first. R@5, R@10: the share of the right ones among the first five and ten. MRR: 1 / rank
     of the first right one. ANY@5, ALL@5: one, or all, among the first five. Sets may count by session. Beside it, in

@@ -96,7 +96,7 @@ def import_(
     and double nothing.
 
     Ids are kept, or made of what a memory says, so importing a file twice doubles nothing. The whole file is checked
-    first: if a line is bad, its number is told and nothing is imported. Vectors of another embedder are not used; the
+    first: if a line is bad, its number is shown and nothing is imported. Vectors of another embedder are not used; the
     texts are embedded again.
 
     \b

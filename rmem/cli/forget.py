@@ -52,7 +52,7 @@ def forget(
     yes: bool,
     **bounds: Any,
 ) -> None:
-    """Remove memories for good, or prune those that have faded. It shows them and asks first; a script says --yes.
+    """Remove memories permanently, or prune those that have faded. It shows them and asks first; scripts give --yes.
 
     How well a memory is retained falls with the time since it was last used: R = exp(-t / S). Its stability S is 7
     days times (1 + 4 × importance) times 1.6 for each doubling of the number of recalls; --plot draws it. Faded

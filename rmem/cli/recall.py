@@ -89,11 +89,11 @@ def recall(
             settings=values("--settings", settings) if settings else None,
         )
     if then is not None:
-        from ..recall.budget import fitting
+        from ..recall.budget import take_fitting
         from ..team.memory import held
 
         hits[:] = [hit for hit in hits if held(hit.memory, then)]
-        hits[:] = (hits if token_budget is None else fitting(hits, lambda hit: hit.text, token_budget))[:k]
+        hits[:] = (hits if token_budget is None else take_fitting(hits, lambda hit: hit.text, token_budget))[:k]
     if cli.json:
         cli.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
         return

@@ -206,7 +206,7 @@ def list_workspaces(cli: CliContext, org: str, data: str | None) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @command_options
 def delete_workspace(cli: CliContext, name: str, org: str, data: str | None, yes: bool) -> None:
-    """Delete a workspace with all its memories and tables, for good.
+    """Delete a workspace with all its memories and tables permanently.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Recall on sets of memories and the questions that they answer, of any kind and each in stores of its own, beside
+"""Evaluate recall on sets of memories and questions, each in its own stores, beside
 plain BM25 and reciprocal rank fusion in the same run.
 
 A set is a JSON file, perhaps gzipped:

@@ -1,4 +1,4 @@
-"""Facts that somebody stated as facts, not in prose. Each is a memory of the type `fact`, so that it is kept,
+"""Facts that were stated as facts, not in prose. Each is a memory of the type `fact`, so that it is kept,
 encrypted, exported, shared, audited and forgotten as memories are; this module is the layout of its contents.
 
 What is said *about* facts is a fact with a relation of `RESERVED`: that two names mean one entity, that a relation has

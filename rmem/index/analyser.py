@@ -1,14 +1,14 @@
-"""From text to terms. One analyser serves memories and questions, so that what is written is what is found.
+"""Split text into terms. Memories and questions use the same analyser, so that the same words match.
 
 - Words are Unicode words, folded (case, width, accents), stemmed by Snowball in the language of the text;
-  function words are dropped. A text in another language than English also keeps each word as written, so
-  that a question too short to betray its language still finds it.
+  function words are dropped. A text in another language than English also keeps each word as written, so that a
+  question too short to show its language still matches.
 - Identifiers, paths, versions and hashes are kept whole and in parts: `etl/transform.py` is itself,
   `transform.py`, `etl`, `transform` and `py`; `MemoryError` is also `memory` and `error`.
 - Scripts without spaces become single characters and pairs of neighbours.
 
-A term is a 64-bit hash, so that segments and processes need no common dictionary. Change anything that
-changes terms and raise VERSION: stores then re-analyse their rows.
+A term is a 64-bit hash, so that segments and processes need no common dictionary. Change anything that changes terms
+and raise VERSION: stores then re-analyse their rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Counts = npt.NDArray[np.uint16]
 
 HASH, _COUNT = np.dtype("<u8"), np.dtype("<u2")
 
-# A number with thousands, C++ and C#, or word characters that code characters may join: `a.b/c`, `don't`.
+# A number with thousands separators, C++ and C#, or word characters joined by code characters: `a.b/c`, `don't`.
 _CHUNK_PATTERN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|{w}+(?:(?:['’]|[.:/\\@+#=-]+){w}+)*"
 _CHUNK = re.compile(_CHUNK_PATTERN.replace("{w}", r"\w"))
 _SPACELESS = re.compile(
@@ -53,8 +53,10 @@ _CODE = re.compile(r"[_./\\:@#=+]|\d")
 _CAMELCASE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _PLAIN_WORDS = re.compile(r"\w+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]")  # also Hebrew and Arabic points
-# Letters that belong to one language that we can stem, whatever the words around them say.
+_ACCENTS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]"
+)  # also Hebrew and Arabic vowel points
+# Letters that occur in only one of the languages that we can stem.
 _SCRIPTS = (
     ("\u0370", "\u03ff", "greek"),
     ("\u0400", "\u04ff", "russian"),
@@ -65,16 +67,16 @@ _SCRIPTS = (
 )
 _NUMBER = re.compile(r"([0-9]{1,11})(?:\.([0-9]{1,11}))?")
 _PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
-_REMEMBERED_LENGTH = 64  # characters of a term
-MOST_COUNTED = 65_535  # occurrences of a term that are counted
-_REMEMBERED_CHUNKS = 1 << 16
+_CACHED_LENGTH = 64  # characters of a term, up to which its hash is cached
+MOST_COUNTED = 65_535  # largest count of a term in a text (uint16)
+_MAX_CACHED_CHUNKS = 1 << 16
 _HASHER = blake2b(digest_size=8)
-_LONG = 1024  # characters of a chunk that is not worth remembering
+_LONG = 1024  # characters; longer chunks are not cached
 
 
 class Terms(NamedTuple):
-    """The terms of one text, packed as stores keep them: distinct hashes, then how often each occurs; and a readable
-    word for each."""
+    """The terms of one text, packed as stores keep them: distinct hashes, then their counts; and a readable word for
+    each."""
 
     packed: bytes
     words: tuple[str, ...]
@@ -100,11 +102,11 @@ class Terms(NamedTuple):
         return int(self.counts.sum(dtype=np.int64))
 
 
-PACKED_SIZE = HASH.itemsize + _COUNT.itemsize  # of a term
+PACKED_SIZE = HASH.itemsize + _COUNT.itemsize  # bytes per term
 
 
 class Word(NamedTuple):
-    """One word of a question: the hashes that stand for it, best first, and whether it is a function word."""
+    """One word of a question: its term hashes, best first, and whether it is a function word."""
 
     text: str
     hashes: tuple[int, ...]
@@ -112,18 +114,19 @@ class Word(NamedTuple):
 
 
 def term_hash(term: str) -> int:
-    """The number that stands for a term. Long ones, such as whole texts, hardly come twice and are not remembered."""
-    return _remembered_hash(term) if len(term) <= _REMEMBERED_LENGTH else fresh_hash(term)
+    """Return the 64-bit hash of a term. Hashes of long terms, such as whole texts, are not cached: they rarely
+    repeat."""
+    return _cached_hash(term) if len(term) <= _CACHED_LENGTH else compute_hash(term)
 
 
-def fresh_hash(term: str) -> int:
-    """The same, worked out anew."""
-    hasher = _HASHER.copy()  # takes two thirds of the time of a new one
+def compute_hash(term: str) -> int:
+    """Compute the hash of a term without the cache."""
+    hasher = _HASHER.copy()  # a copy takes two thirds of the time of a new hasher
     hasher.update(term.encode("utf-8", "surrogatepass"))
     return int.from_bytes(hasher.digest(), "little")
 
 
-_remembered_hash = lru_cache(maxsize=1 << 14)(fresh_hash)
+_cached_hash = lru_cache(maxsize=1 << 14)(compute_hash)
 
 
 @lru_cache(maxsize=32)
@@ -131,8 +134,9 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
     return Stemmer.Stemmer(language, 20_000)
 
 
-class _Marked(NamedTuple):
-    """The patterns above for texts in which combining marks continue words; slow to compile, so only when needed."""
+class _MarkPatterns(NamedTuple):
+    """The patterns above for texts whose words contain combining marks; compiled only when needed, because that is
+    slow."""
 
     chunk: re.Pattern[str]
     part: re.Pattern[str]
@@ -140,9 +144,9 @@ class _Marked(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _marked() -> _Marked:
+def _mark_patterns() -> _MarkPatterns:
     word = rf"[\w{COMBINING_MARKS}]"
-    return _Marked(
+    return _MarkPatterns(
         re.compile(_CHUNK_PATTERN.replace("{w}", word)),
         re.compile(rf"(?:[^\W_]|[{COMBINING_MARKS}])+"),
         re.compile(f"{word}+"),
@@ -150,7 +154,7 @@ def _marked() -> _Marked:
 
 
 def fold(text: str) -> str:
-    """Case, width and accents away: what a reader would call the same word."""
+    """Normalise a text: remove case, character width and accents."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKD", text.casefold())
@@ -158,20 +162,20 @@ def fold(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A text as phrases and names are compared: folded words between single spaces."""
-    words = _PLAIN_WORDS if text.isascii() else _marked().plain
+    """Return the folded words of a text joined by single spaces, to compare phrases and names."""
+    words = _PLAIN_WORDS if text.isascii() else _mark_patterns().plain
     return " ".join(words.findall(fold(text)))
 
 
 class Phrase(NamedTuple):
-    """A phrase as it was written, and as it is compared."""
+    """A phrase as written, and normalised for comparison."""
 
     written: str
     plain: str
 
 
 def says(text: str, phrase: Phrase) -> bool:
-    """Whether a text holds a phrase word for word; scripts without spaces have no word ends."""
+    """Whether a text contains a phrase at word boundaries; scripts without spaces have no boundaries."""
     said, wanted = plain(text), phrase.plain
     at = said.find(wanted)
     while at >= 0:
@@ -185,7 +189,7 @@ def says(text: str, phrase: Phrase) -> bool:
 
 
 def language_of(words: Sequence[str]) -> str:
-    """The language most function words (in lower case) speak for; English when they do not decide."""
+    """Guess the language from lower-case words by its function words; English if these do not decide."""
     english = sum(map(ENGLISH.__contains__, words))
     if english * 6 >= len(words):
         return "english"
@@ -199,16 +203,16 @@ def language_of(words: Sequence[str]) -> str:
     return best if count >= 2 and count > english else "english"
 
 
-def speaks_for_none(words: Iterable[str]) -> bool:
-    """Whether these words leave the language open, which makes it English."""
+def has_no_language(words: Iterable[str]) -> bool:
+    """Whether no word indicates a language, so that English is assumed."""
     return VOTES.keys().isdisjoint([word.lower() for word in words])
 
 
 def chunks(text: str) -> list[str]:
-    """The words and identifiers of a text, as written (but composed: é is one character)."""
+    """Return the words and identifiers of a text as written (in composed form: é is one character)."""
     if text.isascii():
         return _CHUNK.findall(text)
-    return _marked().chunk.findall(unicodedata.normalize("NFC", text))
+    return _mark_patterns().chunk.findall(unicodedata.normalize("NFC", text))
 
 
 def _is_stop(chunk: str, language: str) -> bool:
@@ -226,7 +230,7 @@ def _word_terms(word: str, language: str) -> tuple[tuple[str, str], ...]:
     bare = bare.removesuffix("'s").strip("'")
     if language == "english" and not bare.isascii():
         language = next((name for low, high, name in _SCRIPTS if bare and low <= bare[0] <= high), language)
-    head, _, tail = bare.partition("'")  # İstanbul'da is also İstanbul, l'école is also école
+    head, _, tail = bare.partition("'")  # İstanbul'da also gives İstanbul, l'école also gives école
     main = head if len(head) > 2 else tail
     if tail and len(main) > 2 and "'" not in tail:
         return (*_whole_word(main, language), *_whole_word(head + tail, language))
@@ -244,7 +248,7 @@ def _whole_word(bare: str, language: str) -> tuple[tuple[str, str], ...]:
 
 
 def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
-    """Terms of an identifier, a path, a version or a hash: whole, and in parts."""
+    """Return the terms of an identifier, a path, a version or a hash: whole, and in parts."""
     whole = fold(chunk).replace("’", "'")
     yield whole, whole
     if _HEX.fullmatch(chunk):
@@ -264,7 +268,7 @@ def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
             tail = whole.rsplit(separator, 1)[1]
             if tail and _CODE.search(tail):
                 yield tail, tail
-    for part in (_PART if chunk.isascii() else _marked().part).findall(chunk):
+    for part in (_PART if chunk.isascii() else _mark_patterns().part).findall(chunk):
         pieces = _CAMEL.findall(part)
         if len(pieces) > 1:
             joined = fold(part)
@@ -278,14 +282,14 @@ def _code_terms(chunk: str, language: str) -> Iterator[tuple[str, str]]:
                 yield from _word_terms(piece, language)
 
 
-# The terms of one chunk, and a readable word for each. Plain tuples, which the garbage collector soon leaves alone:
-# tens of thousands are remembered.
+# The terms of one chunk, and a readable word for each. Plain tuples, because tens of thousands are cached and the
+# garbage collector stops tracking tuples of atoms.
 ChunkTerms = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
-    """Every term of one chunk; none for a function word."""
-    # Plain words and numbers have the same terms as below, but take a fifth of the time here.
+    """Return every term of one chunk; none for a function word."""
+    # Fast path: plain words and numbers get the same terms as below in a fifth of the time.
     if language == "english" and chunk.isalpha() and chunk.isascii() and chunk[1:].islower():
         lowered = chunk.lower()
         return ((), ()) if lowered in ENGLISH else ((term_hash(_stemmer("english").stemWord(lowered)),), (lowered,))
@@ -306,7 +310,9 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
             run = fold(run)
             found += [(character, character) for character in run]
             found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
-        for run in _HANGUL.findall(chunk):  # particles stick to Korean words, so pairs count as well
+        for run in _HANGUL.findall(
+            chunk
+        ):  # Korean particles are attached to words, so pairs of syllables are terms as well
             found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
         for rest in _SPACELESS.split(chunk) if spaceless else [chunk]:
             rest = rest.strip("'’-_.:/\\@=")
@@ -323,8 +329,8 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
     return tuple([term_hash(term) for term, _ in found]), tuple([word for _, word in found])
 
 
-class _KnownChunks(dict[str, ChunkTerms]):
-    """The terms of every chunk of a language that was asked for. A plain dictionary, because looking up a word costs
+class _ChunkCache(dict[str, ChunkTerms]):
+    """Cache of the terms of chunks in one language. A plain dictionary, because looking up a word costs
     more than anything else here and an `lru_cache` takes three times as long."""
 
     def __init__(self, language: str) -> None:
@@ -333,51 +339,51 @@ class _KnownChunks(dict[str, ChunkTerms]):
     def __missing__(self, chunk: str) -> ChunkTerms:
         terms = _chunk_terms(chunk, self._language)
         if len(chunk) <= _LONG:
-            if len(self) >= _REMEMBERED_CHUNKS:
+            if len(self) >= _MAX_CACHED_CHUNKS:
                 self.clear()
             self[chunk] = terms
         return terms
 
 
-_known_chunks = cache(_KnownChunks)
+_chunk_cache = cache(_ChunkCache)
 
 
 def terms_of(pieces: Iterable[str], language: str = "english") -> Iterator[ChunkTerms]:
-    """The terms of each word or identifier."""
-    return map(_known_chunks(language).__getitem__, pieces)
+    """Return the terms of each word or identifier."""
+    return map(_chunk_cache(language).__getitem__, pieces)
 
 
 def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
-    """The terms of a memory. `extra` are further words that belong to it, such as those of its date."""
+    """Return the terms of a memory. `extra` are additional words, such as those of its date."""
     pieces = chunks(text)
     language = language_of([piece.lower() for piece in pieces])
-    return gathered([*terms_of(pieces, language), *terms_of(extra)])
+    return combine_terms([*terms_of(pieces, language), *terms_of(extra)])
 
 
-class _KnownTokens(dict[str, tuple[tuple[int, ...], int, int]]):
-    """What stands between two spaces of an English text in ASCII: its terms, how many words and identifiers these are,
-    and how many function words. No word reaches over a space, so that a text is its tokens one after the other."""
+class _TokenCache(dict[str, tuple[tuple[int, ...], int, int]]):
+    """Cache for the space-separated tokens of English ASCII text: their terms, and the numbers of words and of function
+    words. No word contains a space, so the terms of a text are those of its tokens."""
 
     def __missing__(self, token: str) -> tuple[tuple[int, ...], int, int]:
         pieces = _CHUNK.findall(token)
         hashes = tuple(chain.from_iterable([terms for terms, _ in terms_of(pieces)]))
         found = hashes, len(pieces), sum(piece.lower() in ENGLISH for piece in pieces)
         if len(token) <= _LONG:
-            if len(self) >= 2 * _REMEMBERED_CHUNKS:
+            if len(self) >= 2 * _MAX_CACHED_CHUNKS:
                 self.clear()
             self[token] = found
         return found
 
 
-_known_tokens = _KnownTokens()
+_token_cache = _TokenCache()
 
 
 def term_hashes(text: str) -> list[int]:
-    """The terms of a text as hashes, as often as each occurs: what `analyse` counts, in a third of its time."""
+    """Return the term hashes of a text with repetitions: what `analyse` counts, in a third of its time."""
     if text.isascii():
         hashes: list[int] = []
         size = english = 0
-        for terms, pieces, function_words in map(_known_tokens.__getitem__, text.split()):
+        for terms, pieces, function_words in map(_token_cache.__getitem__, text.split()):
             hashes += terms
             size += pieces
             english += function_words
@@ -388,14 +394,14 @@ def term_hashes(text: str) -> list[int]:
     return list(chain.from_iterable([terms for terms, _ in terms_of(pieces_of_text, language)]))
 
 
-Counted = tuple[dict[int, int], list[str]]
-"""How often each term occurs, and a word for each: the one that it had first."""
+TermCounts = tuple[dict[int, int], list[str]]
+"""Count of each term, and its first readable word."""
 
-_NONE: Counted = ({}, [])
+_NO_COUNTS: TermCounts = ({}, [])
 
 
-def gathered(terms: Iterable[ChunkTerms], names: Counted = _NONE) -> Terms:
-    """The terms of all that a memory says, each once and counted; those of its `names` are counted already."""
+def combine_terms(terms: Iterable[ChunkTerms], names: TermCounts = _NO_COUNTS) -> Terms:
+    """Combine the terms of the parts of a memory into distinct terms with counts; `names` are counted already."""
     found: list[int] = []
     words: list[str] = []
     for hashes, spelled in terms:
@@ -403,7 +409,7 @@ def gathered(terms: Iterable[ChunkTerms], names: Counted = _NONE) -> Terms:
         words += spelled
     counts = names[0] | dict.fromkeys(found, 1)
     if len(counts) < len(names[0]) + len(found):
-        counts, words = counted(found, words, names)
+        counts, words = count_terms(found, words, names)
     else:
         words = names[1] + words
     if len(found) > MOST_COUNTED:
@@ -411,7 +417,7 @@ def gathered(terms: Iterable[ChunkTerms], names: Counted = _NONE) -> Terms:
     return Terms.of(counts, words)
 
 
-def counted(found: Iterable[int], spelled: Iterable[str], before: Counted = _NONE) -> Counted:
+def count_terms(found: Iterable[int], spelled: Iterable[str], before: TermCounts = _NO_COUNTS) -> TermCounts:
     counts, words = before[0].copy(), before[1].copy()
     for hashed, word in zip(found, spelled, strict=True):
         if hashed in counts:
@@ -423,7 +429,7 @@ def counted(found: Iterable[int], spelled: Iterable[str], before: Counted = _NON
 
 
 def question_words(text: str) -> list[Word]:
-    """The words of a question in order, each with every hash that a memory may hold for it.
+    """Return the words of a question in order, each with every hash that a memory may have for it.
 
     The language of a short question is a guess, so a word may match by its stem in English, by its stem in
     the guessed language, or as written; the best of them counts once.
@@ -433,11 +439,11 @@ def question_words(text: str) -> list[Word]:
     found: dict[str, Word] = {}
     for piece in pieces:
         stop = _is_stop(piece, language)
-        groups = [_known_chunks("english")[piece]]
+        groups = [_chunk_cache("english")[piece]]
         if language != "english" and not stop:
-            groups.insert(0, _known_chunks(language)[piece])
-        elif not piece.isascii() and not stop:  # surely not English, and too short to tell what
-            groups += [_known_chunks(other)[piece] for other in OTHERS]
+            groups.insert(0, _chunk_cache(language)[piece])
+        elif not piece.isascii() and not stop:  # not English, but too short to guess the language
+            groups += [_chunk_cache(other)[piece] for other in OTHERS]
         parts: dict[str, list[int]] = {}
         for group in groups:
             for hashed, word in zip(*group, strict=True):
@@ -451,6 +457,6 @@ def question_words(text: str) -> list[Word]:
 
 
 def _without_lone_characters(words: list[Word]) -> list[Word]:
-    """Single characters of a script without spaces only count when there are no pairs to ask for."""
+    """Drop single characters of a script without spaces that occur in a pair of the question."""
     pairs = {c for word in words if len(word.text) == 2 and _SPACELESS.fullmatch(word.text) for c in word.text}
     return [word for word in words if not (len(word.text) == 1 and word.text in pairs)]

@@ -14,13 +14,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def distinct(values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The distinct values, ascending. `np.unique` would import numpy.ma, 26 ms in a new process."""
+    """Return the distinct values, ascending. `np.unique` would import numpy.ma: 26 ms in a new process."""
     ordered = np.sort(values)
     return ordered[starts_of_runs(ordered)]
 
 
 def starts_of_runs(ordered: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
-    """Where each run of equal values begins."""
+    """Return where each run of equal values begins."""
     if not ordered.size:
         return np.empty(0, np.int64)
     return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -28,6 +28,6 @@ def starts_of_runs(ordered: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=4096)
 def packing(count: int, kinds: str) -> Callable[..., bytes]:
-    """What packs `count` values of each kind, as `struct` spells them, one kind after the other. For the few values of
-    one memory; arrays take longer to make than to use."""
+    """Return the Struct for `count` values of each of `kinds` (struct codes), one kind after the other. For the few
+    values of one memory, where creating an array takes longer than using it."""
     return Struct("<" + "".join(f"{count}{kind}" for kind in kinds)).pack

@@ -25,21 +25,23 @@ Vector = npt.NDArray[np.float32]
 RowNumbers = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.uint8 | np.uint16]
 
-FEW_DIMENSIONS = 32  # up to here the codes themselves are scanned: it costs no more than bits would
+FEW_DIMENSIONS = 32  # up to here the codes are scanned, which costs no more than bits
 _MIN_BITS = 256
-_PROJECTED = 512  # sign bits of vectors with fewer dimensions than that
+_PROJECTED_BITS = 512  # sign bits for vectors with fewer dimensions
 _SAMPLE = 256
-ALL_CLOSE = 2048  # rows whose codes are compared as fast as their bits
+ALL_CLOSE = 2048  # rows up to which comparing codes is as fast as comparing bits
 _CENTRE_FROM = 1024
-_SORTED = 64  # scores that are sorted faster than the best of them are found
-_PARTED = 16_384  # scores that are parted faster than a sample of them is drawn
-_AT_ONCE = 2048  # rows whose codes are made floats together: they stay in the processor's cache
-_FIT_A_BYTE = 4  # words of 64 bits whose differences are counted in eight bits
+_SORT_UP_TO = 64  # scores up to which sorting all is faster than a partition
+_PARTITION_UP_TO = 16_384  # scores up to which a partition is faster than sampling a threshold
+_CHUNK = 2048  # rows converted to float at a time, so that they stay in the processor's cache
+_WORDS_PER_BYTE = 4  # 64-bit words whose differing bits fit into one byte
 
 
 def unit(matrix: Matrix) -> Matrix:
-    """Rows scaled to length one; rows of zeros stay zeros."""
-    peaks = np.abs(matrix).max(axis=1, initial=0.0)[:, None]  # squares of very large or small numbers do not fit
+    """Scale rows to length one; rows of zeros stay zeros."""
+    peaks = np.abs(matrix).max(axis=1, initial=0.0)[
+        :, None
+    ]  # scale first, because squares of very large or small numbers overflow
     matrix = np.divide(matrix, peaks, out=np.zeros_like(matrix), where=peaks > 0)
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     result: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
@@ -47,7 +49,7 @@ def unit(matrix: Matrix) -> Matrix:
 
 
 def unit_vector(field: str, value: object) -> Vector:
-    """A vector from the caller, checked and scaled to length one."""
+    """Check a vector from the caller and scale it to length one."""
     array = checks.vector(field, value)
     if not array.any():
         raise VectorError(f"{field} must not be all zeros", field=field)
@@ -56,7 +58,7 @@ def unit_vector(field: str, value: object) -> Vector:
 
 
 def encode(vectors: Matrix) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """8-bit codes and a scale for each row: vector ≈ codes × scale."""
+    """Quantise rows to 8-bit codes and a scale each: vector ≈ codes × scale."""
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
     scales = (peaks / 127.0).astype(np.float32)
     safe = np.where(scales > 0, scales, 1.0)[:, None]
@@ -78,23 +80,23 @@ class VectorColumns:
         self._directions: Matrix | None = None
         if FEW_DIMENSIONS < dimension < _MIN_BITS:
             rng = np.random.default_rng(20_260_501)
-            self._directions = rng.standard_normal((dimension, _PROJECTED)).astype(np.float32)
+            self._directions = rng.standard_normal((dimension, _PROJECTED_BITS)).astype(np.float32)
         if dimension > FEW_DIMENSIONS:
             self.words = [np.empty(0, np.uint64) for _ in range(-(-self.used_bits // 64))]
 
     def reserve(self, rows: int) -> None:
-        """Room for `rows` rows in all, so that loading a large store copies nothing twice."""
+        """Allocate space for `rows` rows in total, so that loading a large store copies nothing twice."""
         if rows > self.codes.shape[0]:
             self._grow(rows)
 
     def _grow(self, rows: int) -> None:
-        """Copy everything into arrays of our own with room for `rows` rows."""
-        self.codes = _grown(self.codes, rows)
-        self.scales = _grown(self.scales, rows)
-        self.words = [_grown(word, rows) for word in self.words]
+        """Copy everything into new arrays with space for `rows` rows."""
+        self.codes = _enlarge(self.codes, rows)
+        self.scales = _enlarge(self.scales, rows)
+        self.words = [_enlarge(word, rows) for word in self.words]
 
     def append(self, vectors: Matrix) -> None:
-        """Rows of unit length (zeros: no vector)."""
+        """Append rows of unit length (zeros: no vector)."""
         codes, scales = encode(vectors)
         self.append_codes(codes, scales, None, None)
 
@@ -105,12 +107,12 @@ class VectorColumns:
         bits: npt.NDArray[np.uint64] | None,
         centre: Vector | None,
     ) -> None:
-        """Rows in packed form. `bits` (one line per word) are used if they were taken around our centre."""
+        """Append rows in packed form. `bits` (one row per 64-bit word) are used if they have the same centre."""
         first, end = self.size, self.size + len(scales)
         if first == end:
             return
         if first == 0 and self.codes.shape[0] == 0 and bits is not None and centre is not None and self.words:
-            # A store opened from one segment keeps its read-only arrays until more rows come.
+            # A store loaded from one segment keeps its read-only arrays until rows are added.
             self.codes, self.scales, self.words, self.centre = codes, scales, list(bits), centre
             self.size, self.absent = end, int((scales == 0).sum())
             return
@@ -133,10 +135,10 @@ class VectorColumns:
                 word[first:end] = line
         else:
             self._fill_signs(first, end, mean)
-        self.centre = mean  # last: readers do not wait for us
+        self.centre = mean  # last, because readers take no lock
 
     def replace(self, rows: RowNumbers, vectors: Matrix) -> None:
-        """Other vectors of unit length (zeros: no vector) for rows that are here."""
+        """Replace the vectors of existing rows (unit length; zeros: no vector)."""
         if not self.codes.flags.writeable:
             self._grow(self.codes.shape[0])
         codes, scales = encode(vectors)
@@ -147,7 +149,7 @@ class VectorColumns:
                 word[rows] = line
 
     def _first_centre(self) -> Vector | None:
-        """The mean of the vectors so far, once there are enough of them to mean something."""
+        """Return the mean of the vectors, once there are enough of them; None before."""
         if self.size - self.absent < _CENTRE_FROM:
             return None
         known = self.scales[: self.size] > 0
@@ -166,7 +168,7 @@ class VectorColumns:
                 word[start:stop] = line
 
     def _signs(self, vectors: Matrix, centre: Vector) -> npt.NDArray[np.uint64]:
-        """Sign bits around a centre, one line per 64-bit word."""
+        """Return the sign bits around a centre, one row per 64-bit word."""
         vectors = vectors - centre
         if self._directions is not None:
             vectors = vectors @ self._directions
@@ -177,28 +179,28 @@ class VectorColumns:
         return np.ascontiguousarray(np.ascontiguousarray(packed).view(np.uint64).T)
 
     def close(self, query: Vector, rows: RowNumbers | slice) -> Matrix:
-        """Cosines of some rows from their codes."""
+        """Return the cosines of some rows, from their codes."""
         if isinstance(rows, slice):
             span = range(*rows.indices(self.size))
             parts = [
-                self.codes[start : min(start + _AT_ONCE, span.stop)].astype(np.float32) @ query
-                for start in range(span.start, span.stop, _AT_ONCE)
+                self.codes[start : min(start + _CHUNK, span.stop)].astype(np.float32) @ query
+                for start in range(span.start, span.stop, _CHUNK)
             ]
         else:
             parts = [
-                self.codes.take(rows[start : start + _AT_ONCE], axis=0).astype(np.float32) @ query
-                for start in range(0, rows.size, _AT_ONCE)
+                self.codes.take(rows[start : start + _CHUNK], axis=0).astype(np.float32) @ query
+                for start in range(0, rows.size, _CHUNK)
             ]
         products = np.concatenate(parts) if parts else np.empty(0, np.float32)
         result: Matrix = products * self.scales[rows]
         return result
 
     def decoded(self, rows: RowNumbers) -> Matrix:
-        """Some rows as float32."""
+        """Decode some rows to float32."""
         return self.codes.take(rows, axis=0) * self.scales[rows, None]
 
     def sampled(self, rows: RowNumbers) -> Matrix:
-        """Some rows as float32, kept for the next question about them: all ask for the same ones."""
+        """Decode some rows to float32 and cache them: every query uses the same sample."""
         key = (rows.size, int(rows[-1]))
         known = self._sampled
         if known is None or known[0] != key:
@@ -206,38 +208,38 @@ class VectorColumns:
         return known[1]
 
     def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
-        """The cosines of the first `size` rows (or of `rows`) as far as the bits tell."""
+        """Estimate the cosines of the first `size` rows (or of `rows`) from the sign bits."""
         if self.centre is None or (size if rows is None else rows.size) <= ALL_CLOSE:
             return self.known(query, rows, self.close(query, slice(0, size) if rows is None else rows))
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
 
     def known(self, query: Vector, rows: RowNumbers | None, cosines: Matrix) -> Estimate:
-        """Cosines that need no estimate."""
+        """Wrap known cosines as an Estimate."""
         return Estimate(self, query, rows, cosines, None)
 
     def distances(self, query: Vector, rows: RowNumbers | None, size: int) -> Distances:
-        """In how many sign bits each row differs from the query."""
+        """Return the Hamming distance of each row to the query."""
         assert self.centre is not None
-        return _differing(
+        return _hamming_distances(
             self.words, self._signs(query[None, :], self.centre)[:, 0], slice(size) if rows is None else rows
         )
 
     def expected(self, query: Vector, rows: RowNumbers) -> Matrix:
-        """In how many sign bits some rows should differ from the query, by the angles between them."""
+        """Return the Hamming distance that the angle between the query and some rows predicts."""
         assert self.centre is not None
         away, asked = unit(self.decoded(rows) - self.centre), unit((query - self.centre)[None, :])[0]
         result: Matrix = np.arccos(np.clip(away @ asked, -1, 1)) * np.float32(self.used_bits / np.pi)
         return result
 
     def nearby(self, queries: Matrix, share: float) -> list[tuple[RowNumbers, Matrix]]:
-        """For each query the rows that differ from it in at most a share of the sign bits, and their cosines; all rows
-        as long as there are no bits."""
+        """Return for each query the rows within `share` of the sign bits, and their cosines; all rows while there are
+        no bits."""
         if self.centre is None:
             every = np.arange(self.size)
             return [(every, self.close(query, slice(0, self.size))) for query in queries]
         bar = int(share * self.used_bits)
         signs = self._signs(queries, self.centre).T
-        near = [np.flatnonzero(_differing(self.words, asked, slice(self.size)) <= bar) for asked in signs]
+        near = [np.flatnonzero(_hamming_distances(self.words, asked, slice(self.size)) <= bar) for asked in signs]
         rows = np.concatenate(near)
         cosines = self.codes.take(rows, axis=0).astype(np.float32) @ queries.T
         cosines *= self.scales[rows, None]
@@ -249,13 +251,13 @@ class VectorColumns:
 
     @cached_property
     def around(self) -> npt.NDArray[np.float64]:
-        """The cosine around the centre that each distance stands for."""
+        """Return the cosine around the centre for each Hamming distance."""
         return np.cos(np.pi * np.arange(65 * len(self.words)) / self.used_bits)
 
     @property
     def used_bits(self) -> int:
-        """How many sign bits a vector really has; the rest of its last word is zeros."""
-        return _PROJECTED if self.dimension < _MIN_BITS else self.dimension
+        """Return the number of sign bits of a vector; the rest of its last word is zeros."""
+        return _PROJECTED_BITS if self.dimension < _MIN_BITS else self.dimension
 
 
 class Estimate:
@@ -279,7 +281,7 @@ class Estimate:
         self._columns, self._query, self._rows = columns, query, rows
         self._values, self._distance = values, distance
         self.error = 0.0
-        self._known: Matrix | None = None  # NaN where a row was not looked at closely
+        self._known: Matrix | None = None  # NaN where no accurate cosine was computed
         self.absent: float | None = None
         if distance is not None:
             self._table = self._calibrate(distance)
@@ -320,7 +322,7 @@ class Estimate:
         return result
 
     def all(self) -> Matrix:
-        """The cosines of all positions by themselves; whatever for rows without a vector."""
+        """Return the cosines of all positions; arbitrary for rows without a vector."""
         if self._values is not None:
             return self._values
         assert self._distance is not None
@@ -328,7 +330,7 @@ class Estimate:
         return result
 
     def at(self, at: RowNumbers) -> Matrix:
-        """The cosines of some positions; the mean for rows without a vector."""
+        """Return the cosines of some positions; the mean for rows without a vector."""
         result = self._raw(at)
         if self._known is not None:
             known = self._known.take(at)
@@ -339,17 +341,17 @@ class Estimate:
 
     @property
     def estimated(self) -> bool:
-        """Whether there are rows that a closer look would tell more of."""
+        """Whether some cosines are only estimated."""
         return self._distance is not None
 
     def look_closely(self, at: RowNumbers) -> None:
-        """Score some positions by their codes."""
+        """Compute accurate cosines of some positions from their codes."""
         if self._distance is not None:
             self._known = np.full(self._distance.size, np.nan, np.float32)
             self._known[at] = self._close(at)
 
     def best(self, count: int, allowed: npt.NDArray[np.bool_] | None = None) -> RowNumbers:
-        """At least `count` of the positions with the highest estimates, in no order, all with a vector."""
+        """Return at least `count` positions with the highest estimates, unordered, all with a vector."""
         excluded = self._missing if allowed is None else ~allowed if self._missing is None else self._missing | ~allowed
         if self._values is not None:
             values = self._values if excluded is None else np.where(excluded, np.float32(-9), self._values)
@@ -363,7 +365,7 @@ class Estimate:
         return found if excluded is None else found[~excluded[found]]
 
     def rivals(self, at: RowNumbers, errors: float) -> RowNumbers:
-        """All positions that may be as near as those given, by so many standard errors of what the bits tell."""
+        """Return all positions that may be as near as those given, within `errors` standard errors of the estimate."""
         assert self._distance is not None
         expected = self._columns.expected(self._query, at if self._rows is None else self._rows[at])
         share = expected / self._columns.used_bits
@@ -372,18 +374,20 @@ class Estimate:
         return found if self._missing is None else found[~self._missing[found]]
 
 
-def _differing(
-    words: Sequence[npt.NDArray[np.uint64]], asked: npt.NDArray[np.uint64], rows: RowNumbers | slice
+def _hamming_distances(
+    words: Sequence[npt.NDArray[np.uint64]], query_bits: npt.NDArray[np.uint64], rows: RowNumbers | slice
 ) -> Distances:
-    """In how many bits some rows differ from those asked for."""
+    """Return the Hamming distances of some rows to the query's bits."""
     distance: Distances = np.empty(0, np.uint8)
-    for number, (word, bits) in enumerate(zip(words, asked, strict=True)):
+    for number, (word, bits) in enumerate(zip(words, query_bits, strict=True)):
         differing = np.bitwise_count(word[rows] ^ bits)
         if number == 0:
             distance = differing
-        elif number < _FIT_A_BYTE:
-            if number == _FIT_A_BYTE - 1 and int(distance.max(initial=0)) + int(differing.max(initial=0)) > 255:
-                np.minimum(differing, np.uint8(63), out=differing)  # one too many; of 256 bits nobody misses one
+        elif number < _WORDS_PER_BYTE:
+            if number == _WORDS_PER_BYTE - 1 and int(distance.max(initial=0)) + int(differing.max(initial=0)) > 255:
+                np.minimum(
+                    differing, np.uint8(63), out=differing
+                )  # so that 256 differing bits do not overflow a byte; one bit less does not matter
             distance += differing
         else:
             distance = np.add(distance, differing, dtype=np.uint16)
@@ -391,7 +395,7 @@ def _differing(
 
 
 def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
-    """At least `count` positions of the lowest values, in no order, and not many more.
+    """Return at least `count` positions of the lowest values, unordered, and not many more.
 
     A partition of a million values costs ten milliseconds; a threshold guessed from a sample costs a pass.
     """
@@ -406,7 +410,7 @@ def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
         found = np.flatnonzero(values <= threshold)
         if count <= found.size <= 4 * count + 1024:
             return found
-        if found.size > count:  # many are equal: leave the edge out and fill up with as many of it as are missing
+        if found.size > count:  # many ties at the threshold: take those below it and fill up from the ties
             below = np.flatnonzero(values < threshold)
             if below.size <= 4 * count:
                 edge = found[values[found] == threshold][: max(0, count - below.size)]
@@ -415,12 +419,12 @@ def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
 
 
 def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
-    """About `count` positions of the highest values above zero, in no order; all of them if they are few."""
+    """Return about `count` positions of the highest values above zero, unordered; all of them if they are few."""
     step = values.size // 4096
     if step > 1:
         sample = values[::step]
         keep = max(0, sample.size - 16 - int(count / step * 1.3))
-        threshold = np.sort(sample)[keep]  # most are zeros, among which a partition takes five times as long
+        threshold = np.sort(sample)[keep]  # sort, because with mostly zeros a partition takes five times as long
         if threshold > 0:
             found = np.flatnonzero(values >= threshold)
             if count <= found.size <= 4 * count + 1024:
@@ -429,17 +433,17 @@ def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
     return above if above.size <= count else above[least(-values[above], count)]
 
 
-def _grown(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+def _enlarge(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     larger = np.zeros((rows, *array.shape[1:]), array.dtype)
     larger[: array.shape[0]] = array
     return larger
 
 
 def top(scores: npt.NDArray[np.floating[Any]], count: int) -> RowNumbers:
-    """Positions of the `count` highest scores, best first; ties go to the earlier position."""
-    if scores.size <= max(count, _SORTED):
+    """Return the positions of the `count` highest scores, best first; ties go to the earlier position."""
+    if scores.size <= max(count, _SORT_UP_TO):
         return np.argsort(-scores, kind="stable")[:count]
-    few = scores if scores.size <= _PARTED else scores[least(-scores, count)]
+    few = scores if scores.size <= _PARTITION_UP_TO else scores[least(-scores, count)]
     edge = np.partition(few, few.size - count)[few.size - count]
-    near = np.flatnonzero(scores >= edge)  # with all that are equal to the last, of which the earliest count
-    return near[np.argsort(-scores[near], kind="stable")[:count]]
+    candidates = np.flatnonzero(scores >= edge)  # including ties with the last, of which the earliest are taken
+    return candidates[np.argsort(-scores[candidates], kind="stable")[:count]]

@@ -15,11 +15,11 @@ from .analyser import Word
 from .filtered_rows import Matches
 
 K1, B = 0.5, 0.75
-_SPARSE = 32  # so many rows are added in a row as fast as one by its number
+_SPARSE = 32  # adding 32 consecutive rows takes as long as adding one by index
 
 
 class Texts(Protocol):
-    """Rows by position 0…size-1 and the terms that they hold: filtered rows of memories, or a column of a table."""
+    """Rows by position 0…size-1 and their terms: filtered rows of memories, or a column of a table."""
 
     size: int
     average_length: float
@@ -31,7 +31,7 @@ class Texts(Protocol):
 
 
 class Scored(NamedTuple):
-    """A score for every row, and what none can exceed: that of a row which says every word without end."""
+    """A score for every row, and the upper limit: the score of a row that repeats every word for ever."""
 
     scores: npt.NDArray[np.float32]
     possible: float
@@ -39,7 +39,7 @@ class Scored(NamedTuple):
 
 @dataclass(slots=True)
 class TermScores:
-    """What each of some terms gives to the rows that hold it, term after term."""
+    """The scores of some terms for the rows that contain them, term after term."""
 
     at: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
@@ -47,13 +47,13 @@ class TermScores:
     held: list[int] | None = None
 
     def part(self, first: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """Positions (ascending within a term) and scores of the terms first…end-1."""
+        """Return positions (ascending within a term) and scores of the terms first…end-1."""
         low = self.ends[first - 1] if first else 0
         high = self.ends[end - 1] if end else 0
         return self.at[low:high], self.scores[low:high]
 
     def counts(self) -> list[int]:
-        """In how many rows each term occurs."""
+        """Return the number of rows of each term."""
         if self.held is not None:
             return self.held
         return [end - start for start, end in zip((0, *self.ends), self.ends, strict=False)]
@@ -66,7 +66,7 @@ def idf(rows: int, holding: int) -> float:
 def score_terms(
     found_rows: Texts, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
 ) -> TermScores:
-    """BM25 of every term for every row that holds it, times the term's share."""
+    """Compute BM25 of every term for every row that contains it, times the term's share."""
     found = found_rows.matches(terms)
     sizes = np.diff(np.array([0, *found.ends]))
     held = sizes if found.held is None else np.array(found.held)
@@ -84,7 +84,7 @@ def score_terms(
 
 
 def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> None:
-    """Add the scores of some rows in `scratch`, which is zero elsewhere, to `total` and leave zeros. A row may occur
+    """Add the scores of some rows in `scratch`, which is zero elsewhere, to `total`, and reset them. A row may occur
     more than once, because equal values are then written."""
     if at.size * _SPARSE > total.size:
         total += scratch
@@ -95,7 +95,7 @@ def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: n
 
 
 def bm25(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
-    """A score for every row; each word counts by the best of its hashes."""
+    """Score every row; each word counts by the best of its hashes."""
     return score_words(found_rows, words, k1, b).scores
 
 
@@ -108,7 +108,7 @@ def score_words(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: flo
     for word in words:
         end = first + len(word.hashes)
         at, scores = scored.part(first, end)
-        np.maximum.at(scratch, at, scores)  # terms that stand for one word never add up
+        np.maximum.at(scratch, at, scores)  # of the terms of one word only the best counts
         move(scratch, total, at)
         if word.hashes:
             held = [count for count in counts[first:end] if count]

@@ -21,37 +21,37 @@ class Asked:
     """What a question looks for."""
 
     words: Sequence[Sequence[tuple[int, float]]] = ()
-    """For each word its terms, of which the best one counts: (term, what it counts)."""
+    """For each word its (term, weight) pairs, of which the best counts."""
     vector: npt.NDArray[np.float32] | None = None
     seqs: Sequence[int] = ()
     """Rows that an engine beside the store found for the vector, which is then not looked for."""
     phrases: Sequence[Sequence[Sequence[int]]] = ()
-    """Words of which a row must hold all to be of use, each with its terms."""
+    """Phrases: words that a row must all contain, each with its terms."""
     span: tuple[float, float] | None = None
-    """A time whose newest rows are wanted whatever they say."""
+    """A time span whose newest rows are candidates, whatever they contain."""
     actors: Sequence[str] = ()
-    """Who is named: of these the newest rows are wanted."""
+    """Actors named in the question, whose newest rows are candidates."""
     also: Sequence[int] = ()
-    """Further terms that will be looked up."""
+    """Further terms that the ranking will look up."""
     side: int = 512
-    """How many rows each side sends."""
+    """Number of candidates by words, and by vectors."""
     newest: int = 64
-    """How many rows a time and an actor send."""
+    """Number of candidates by time, and by actor."""
     k1: float = 0.9
     b: float = 0.4
     held: Mapping[int, int] = field(default_factory=dict)
-    """In how many rows terms occur, as `holding` told."""
+    """Number of rows of each term, from `holding`."""
 
     @property
     def terms(self) -> list[int]:
-        """Every term, once."""
-        told = [term for word in self.words for term, _ in word]
-        told += [term for phrase in self.phrases for word in phrase for term in word]
-        return list(dict.fromkeys([*told, *self.also]))
+        """Return the distinct terms."""
+        found = [term for word in self.words for term, _ in word]
+        found += [term for phrase in self.phrases for word in phrase for term in word]
+        return list(dict.fromkeys([*found, *self.also]))
 
 
 class CandidateSource(ABC):
-    """The rows inside one filter, seen from afar."""
+    """Statistics about the rows inside one filter, which stay in the database."""
 
     size: int
     average_length: float
@@ -59,7 +59,7 @@ class CandidateSource(ABC):
 
     @abstractmethod
     def actors_named(self, text: str) -> list[str]:
-        """Those who act in these rows and are named in a text."""
+        """Return the actors of these rows that a text names."""
 
     @abstractmethod
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
@@ -67,15 +67,15 @@ class CandidateSource(ABC):
 
     @abstractmethod
     def holding(self, terms: Sequence[int]) -> dict[int, int]:
-        """In how many rows terms occur."""
+        """Return the number of rows of each term."""
 
     @abstractmethod
     def gather(self, asked: Asked) -> FilteredRows:
-        """The best rows of each side and their neighbours in the sessions."""
+        """Return the best rows by words and by vectors, and their neighbours in their sessions."""
 
 
 class Gathered(FilteredRows):
-    """Candidates, with statistics of all rows that they were chosen from."""
+    """Candidates, with the statistics of all rows they were chosen from."""
 
     def __init__(
         self, index: RecallIndex, source: RowSource, candidates: CandidateSource, held: Mapping[int, int]

@@ -39,7 +39,7 @@ NUMBERS = tuple(_NUMBERS)
 
 
 class Names(Generic[Name]):
-    """Texts as small whole numbers."""
+    """Dictionary of texts to small integers."""
 
     def __init__(self) -> None:
         self.names: list[Name] = []
@@ -57,7 +57,7 @@ class Names(Generic[Name]):
 
 
 class Actors(Names[str | None]):
-    """Those who act, found again by their names in a question."""
+    """The actors, to find their names in a question."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Actors(Names[str | None]):
         self._read = 0
 
     def named_in(self, text: str) -> list[int]:
-        """The codes of the actors whose names occur in a text."""
+        """Return the codes of the actors whose names occur in a text."""
         for code in range(self._read, len(self.names)):
             name = self.names[code]
             if name is not None and (spoken := plain(name)):
@@ -77,8 +77,7 @@ class Actors(Names[str | None]):
 
 
 def attribute_hashes_of(memory_tags: dict[str, str], place: str | None, attributes: Iterable[int]) -> bytes:
-    """The hashed equality terms of one memory, for the filter's tags, place and attributes; packed as stores keep
-    them."""
+    """Return the hashes of a memory's tags, place and attributes for equality filters, packed as stores keep them."""
     attribute_hashes = {*attributes, *[_tag_hash(key, value) for key, value in memory_tags.items()]}
     if place is not None:
         attribute_hashes.add(_place_hash(place))
@@ -90,7 +89,7 @@ def _tag_hash(key: str, value: str) -> int:
 
 
 def attribute_hash(path: str, value: object) -> int:
-    """The hashed equality term of one value under a path."""
+    """Return the hash of one value under a path, for equality filters."""
     return term_hash(attribute_prefix(path) + written(value))
 
 
@@ -116,7 +115,7 @@ class _Run(NamedTuple):
         return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _joined(older: _Run, younger: _Run) -> _Run:
+def _merge_runs(older: _Run, younger: _Run) -> _Run:
     codes = np.concatenate([np.repeat(run.codes, np.diff(run.bounds)) for run in (older, younger)])
     rows = np.concatenate([older.rows, younger.rows])
     order = np.argsort(codes, kind="stable")
@@ -126,7 +125,7 @@ def _joined(older: _Run, younger: _Run) -> _Run:
 
 
 class Columns:
-    """Growing arrays, one value for each row."""
+    """Growing arrays with one value per row."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -134,7 +133,7 @@ class Columns:
         self.moves = 0
         self._moves_of: Counter[str] = Counter()
         self.total_length = 0
-        self.flags = 0  # those that any row has
+        self.flags = 0  # union of the flags of all rows
         self._arrays = {name: np.empty(0, kind) for name, kind in _NUMBERS.items()}
         self._arrays["alive"] = np.empty(0, np.bool_)
         self._arrays["previous"] = np.empty(0, np.int32)
@@ -148,20 +147,20 @@ class Columns:
         self._runs: list[_Run] = []
         self._entered: set[int] = set()
         self._groups_of_agent: dict[str, list[int]] = {}
-        self._last: npt.NDArray[np.int64] = np.empty(0, np.int64)  # the youngest row of each session
+        self._last: npt.NDArray[np.int64] = np.empty(0, np.int64)  # the newest row of each session
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        """One column, up to the last row."""
+        """Return one column, up to the last row."""
         return self._arrays[name][: self.size]
 
     @property
     def position(self) -> npt.NDArray[np.float64] | None:
-        """Rows of x, y, z (NaN: none); None while no memory has a position."""
+        """Return rows of x, y, z (NaN: none); None while no memory has a position."""
         return None if self._positions is None else self._positions[: self.size]
 
     @property
     def room(self) -> int:
-        """Rows that fit without growing."""
+        """Return the allocated number of rows."""
         return self._arrays["seq"].size
 
     def reserve(self, rows: int) -> None:
@@ -174,7 +173,7 @@ class Columns:
             new[: self.size] = old[: self.size]
             self._arrays[name] = new
         if self._positions is not None:
-            self._positions = _more_positions(self._positions, rows)
+            self._positions = _enlarge_positions(self._positions, rows)
 
     def append(self, rows: Mapping[str, Sequence[Any]]) -> None:
         """Rows in ascending order of seq, all newer than the rows here: their values by column, names spelled out,
@@ -191,7 +190,7 @@ class Columns:
         self.append_arrays(columns, positions)
 
     def append_arrays(self, columns: dict[str, Any], positions: npt.NDArray[np.float64] | None) -> None:
-        """The same with names already coded by this object's dictionaries."""
+        """Append rows whose names are already coded by this object's dictionaries."""
         first, count = self.size, len(columns["seq"])
         self.reserve(first + count)
         for name in _NUMBERS:
@@ -202,7 +201,7 @@ class Columns:
         self._arrays["in_dialogue"][first : first + count] = False
         if positions is not None or self._positions is not None:
             if self._positions is None or self._positions.shape[0] < self._arrays["seq"].size:
-                self._positions = _more_positions(self._positions, self._arrays["seq"].size)
+                self._positions = _enlarge_positions(self._positions, self._arrays["seq"].size)
             self._positions[first : first + count] = np.nan if positions is None else positions
         self.size = first + count
         self.total_length += int(self["length"][first:].sum(dtype=np.int64))
@@ -214,7 +213,7 @@ class Columns:
         if not group.size:
             return
         original_seq = self["born"][first:]
-        in_order = bool((original_seq[1:] >= original_seq[:-1]).all())  # as they nearly always come
+        in_order = bool((original_seq[1:] >= original_seq[:-1]).all())  # the usual case
         order = np.argsort(group, kind="stable") if in_order else np.lexsort((original_seq, group))
         ordered, rows = group[order], order + first
         starts = starts_of_runs(ordered)
@@ -225,7 +224,7 @@ class Columns:
                 self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
         self._runs.append(_Run(codes, np.append(starts, rows.size), rows))
         while len(self._runs) > 1 and self._runs[-2].rows.size <= 2 * self._runs[-1].rows.size:
-            self._runs[-2:] = [_joined(self._runs[-2], self._runs[-1])]
+            self._runs[-2:] = [_merge_runs(self._runs[-2], self._runs[-1])]
         self._link(codes, starts, ordered, rows)
 
     def _link(
@@ -235,7 +234,7 @@ class Columns:
         ordered: npt.NDArray[np.int32],
         rows: RowNumbers,
     ) -> None:
-        """Chain rows (by group, then birth) behind the older ones of their sessions."""
+        """Link rows (sorted by group, then original seq) after the older ones of their sessions."""
         original_seq, previous, following, sessions = self["born"], self["previous"], self["next"], self.in_session
         if len(self._last) < len(self.groups.names):
             more = np.full(len(self.groups.names) - len(self._last), -1, np.int64)
@@ -282,7 +281,7 @@ class Columns:
 
     @property
     def in_session(self) -> npt.NDArray[np.bool_]:
-        """For each group, whether it is a session (and not the rest of an agent's memories)."""
+        """Return for each group whether it is a session (and not an agent's memories outside sessions)."""
         known = self._in_session.size
         if known < len(self.groups.names):
             fresh = [session is not None for _, session in self.groups.names[known:]]
@@ -294,7 +293,7 @@ class Columns:
         return at if at < self.size and int(self["seq"][at]) == seq else None
 
     def rows_of(self, seqs: Sequence[int]) -> RowNumbers:
-        """The rows of some seqs, and -1 for those that are not here."""
+        """Return the rows of some seqs; -1 for unknown ones."""
         if not self.size:
             return np.full(len(seqs), -1, np.int64)
         wanted = np.array(seqs, np.int64)
@@ -302,7 +301,7 @@ class Columns:
         return np.where(self["seq"][at] == wanted, at, -1)
 
     def move(self, seqs: Sequence[int], tiers: Sequence[str]) -> None:
-        """Rows that are in other tiers now, in the order of their moves; those that are not here are passed over."""
+        """Set the tiers of moved rows, in the order of their moves; ignore unknown rows."""
         at = self.rows_of(seqs)
         here = at >= 0
         codes = np.array([TIERS.index(tier) for tier in tiers], np.int8)
@@ -312,11 +311,11 @@ class Columns:
             self._moves_of[self.groups.names[group][0]] += 1
 
     def moves_of(self, agents: Sequence[str]) -> int:
-        """How often rows of some agents were found to have moved."""
+        """Return the number of moves of rows of some agents."""
         return sum(self._moves_of[agent] for agent in agents)
 
     def kill(self, row: int) -> None:
-        """A row that no longer counts."""
+        """Mark a row as dead."""
         if not self["alive"][row]:
             return
         self["alive"][row] = False
@@ -333,7 +332,7 @@ class Columns:
         self._find_dialogues(np.array([before, after]))
 
     def select(self, where: Filter, attribute_hashes: Postings, without: int = 0) -> RowNumbers | None:
-        """Rows inside the filter and without some flags, ascending; None for all when none is dead."""
+        """Return the rows inside the filter and without some flags, ascending; None for all if none is dead."""
         rows = self._from_groups(where)
         without &= self.flags
         for alternatives in marks_asked(where):
@@ -366,7 +365,7 @@ class Columns:
         wanted_codes = np.array(sorted(codes), np.int32)
         parts = [run.members(wanted_codes) for run in self._runs]
         found = np.concatenate([np.empty(0, np.int64), *parts])
-        ascending = bool((found[1:] > found[:-1]).all())  # as those of one group are, unless one was changed
+        ascending = bool((found[1:] > found[:-1]).all())  # true for one group, unless a memory was changed
         return found if ascending else np.sort(found)
 
     def _tests(self, where: Filter) -> list[Callable[[RowNumbers | None], npt.NDArray[np.bool_]]]:
@@ -400,11 +399,11 @@ class Columns:
 
 
 def _among(column: npt.NDArray[Any], codes: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Where a column has one of some values."""
+    """Return the mask of a column that has one of some values."""
     if len(codes) > 16:
         return np.isin(column, codes)
     found = np.zeros(column.size, np.bool_)
-    for code in codes:  # for few values `np.isin` costs more
+    for code in codes:  # faster than `np.isin` for few values
         found |= column == code
     return found
 
@@ -424,7 +423,7 @@ def _needs_columns(where: Filter) -> bool:
 
 
 def marks_asked(where: Filter) -> list[list[int]]:
-    """Attribute hashes that a row must have: one of each list."""
+    """Return the attribute hashes that a row must have: one of each list."""
     asked = [[_tag_hash(key, value)] for key, value in where.tags.items()]
     asked += [[attribute_hash(path, value)] for path, value in where.attributes.items()]
     if where.place:
@@ -445,17 +444,17 @@ def _in_space(where: Filter, places: npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 
 def distances(places: npt.NDArray[np.float64], point: Sequence[float]) -> npt.NDArray[np.float64]:
-    """How far places are from a point, in as many dimensions as that has; NaN where there is none."""
+    """Return the distances of places to a point, in its dimensions; NaN for rows without a place."""
     with np.errstate(over="ignore"):
         away = places[:, : len(point)] - np.array(point)
         found: npt.NDArray[np.float64] = np.sqrt(np.square(away).sum(axis=1))
         far = np.isinf(found)
-        if far.any():  # squares of very large numbers do not fit
+        if far.any():  # squares of very large numbers overflow
             found[far] = np.hypot.reduce(away[far], axis=1)
     return found
 
 
-def _more_positions(old: npt.NDArray[np.float64] | None, rows: int) -> npt.NDArray[np.float64]:
+def _enlarge_positions(old: npt.NDArray[np.float64] | None, rows: int) -> npt.NDArray[np.float64]:
     new = np.full((rows, 3), np.nan)
     if old is not None:
         new[: old.shape[0]] = old

@@ -24,9 +24,8 @@ Found = TypeVar("Found")
 
 
 class Matches(NamedTuple):
-    """Where terms occur in filtered rows (positions, ascending for each term) and how often, or with which number;
-    where each term's part ends. For candidates also: in how many rows each term occurs, and of how many, where they
-    were chosen from."""
+    """The occurrences of terms in filtered rows: positions (ascending for each term), counts or numbers, and where the
+    entries of each term end. For candidates also the number of rows of each term, and of all rows, in the store."""
 
     at: npt.NDArray[np.int64]
     counts: npt.NDArray[Any]
@@ -35,19 +34,19 @@ class Matches(NamedTuple):
     rows: int | None = None
 
     def part(self, number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """The positions and values of one term."""
+        """Return the positions and values of one term."""
         start = self.ends[number - 1] if number else 0
         return self.at[start : self.ends[number]], self.counts[start : self.ends[number]]
 
 
 class RowSource(Protocol):
-    """What FilteredRows reads of the rows themselves, by seq."""
+    """Reads vectors and texts of rows by seq."""
 
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
-        """The original vectors, one line each; zeros where there is none of that dimension."""
+        """Return the original vectors, one row each; zeros if there is none of that dimension."""
 
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
-        """The texts; empty for rows that are gone."""
+        """Return the texts; empty for removed rows."""
 
 
 class FilteredRows:
@@ -75,16 +74,16 @@ class FilteredRows:
 
     @property
     def population(self) -> int:
-        """How many rows statistics are about: these, or those that these were chosen from."""
+        """Return the number of rows for statistics: these, or those that candidates were chosen from."""
         return self.size
 
     @property
     def small(self) -> bool:
-        """Whether there are so few rows that every one is ranked."""
+        """Whether there are so few rows that all are ranked."""
         return self.size <= _SMALL
 
     def once(self, key: Hashable, find: Callable[[], Found]) -> Found:
-        """What `find` finds out about these rows, kept for the questions to come."""
+        """Return the cached result of `find` for these rows; call it the first time."""
         if key not in self._found:
             self._found[key] = find()
         found: Found = self._found[key]
@@ -99,7 +98,7 @@ class FilteredRows:
         return self.column("seq").astype(np.int64, copy=False)
 
     def holding(self, seqs: Collection[int]) -> set[int]:
-        """Those of some seqs that are among the rows."""
+        """Return those of some seqs that are among the rows."""
         wanted = np.fromiter(seqs, np.int64, len(seqs))
         order = self.once("seqs in order", lambda: np.sort(self.seq))
         if not order.size:
@@ -112,11 +111,11 @@ class FilteredRows:
         return self.column("length").astype(np.int32, copy=False)
 
     def column_at(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """A column at some positions (any value for position -1)."""
+        """Return a column at some positions (arbitrary for position -1)."""
         return self._columns[name].take(at if self._rows is None else self._rows.take(at))
 
     def sessions_at(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The session of rows as a number; -1 for a memory outside any session."""
+        """Return the session of rows as a number; -1 outside sessions."""
         group = self.column_at("group", at)
         return np.where(self._in_session[group], group, np.int32(-1))
 
@@ -148,14 +147,15 @@ class FilteredRows:
         ]
 
     def kinds(self) -> dict[str, int]:
-        """How many rows there are of each type, the most frequent first."""
+        """Return the number of rows by type, the most frequent first."""
         counts = np.bincount(self.column("kind"))
         return {self._kinds.names[code]: int(counts[code]) for code in np.argsort(-counts) if counts[code]}
 
     def nearest_places(
         self, position: Sequence[float], count: int | None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """The rows (at most `count`) nearest to a position, and their distances; only rows that have a position."""
+        """Return the at most `count` rows nearest to a position, and their distances; rows without a position are
+        ignored."""
         if self._places is None:
             return np.empty(0, np.int64), np.empty(0)
         away = distances(self._places if self._rows is None else self._places[self._rows], position)
@@ -203,7 +203,7 @@ class FilteredRows:
         return np.where(found >= 0, self._positions_of(np.maximum(found, 0)), -1)
 
     def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
-        """The positions of rows; -1 outside the filter."""
+        """Return the positions of row numbers; -1 outside the filter."""
         own = self._rows
         assert own is not None
         if self._end <= _FEW + _TIMES * own.size:
@@ -215,14 +215,14 @@ class FilteredRows:
 
     @cached_property
     def _table(self) -> npt.NDArray[np.int64]:
-        """From row numbers to positions, for filters that select no small part of the whole."""
+        """Return a table from row numbers to positions, for filters that select a large part of all rows."""
         assert self._rows is not None
         positions = np.full(self._end, -1, np.int64)
         positions[self._rows] = np.arange(self._rows.size)
         return positions
 
     def actors_named(self, text: str) -> list[tuple[int, str]]:
-        """(code, name) of those who act in these rows and are named in a text."""
+        """Return (code, name) of the actors of these rows that a text names."""
         with self._index.changing():
             named = self._actors.named_in(text)
             names = self._actors.names
@@ -233,31 +233,31 @@ class FilteredRows:
 
     @property
     def nobody(self) -> int:
-        """The code of memories without an actor."""
+        """Return the code of memories without an actor."""
         code = self._actors.find(None)
         return -1 if code is None else code
 
     def assistants(self) -> list[int]:
-        """The codes of actors that are programs."""
+        """Return the codes of actors that are programs."""
         return [code for name in _ASSISTANTS if (code := self._actors.find(name)) is not None]
 
     def matches(self, terms: Sequence[int]) -> Matches:
-        """Where each of some terms occurs."""
-        return self._placed(self._postings, terms)
+        """Find the occurrences of some terms."""
+        return self._lookup(self._postings, terms)
 
     def with_attributes(self, attribute_hashes: Sequence[int]) -> Matches:
-        """Where each of some attributes (hashed `path=value`) is set."""
-        return self._placed(self._attribute_hashes, attribute_hashes, few=0)
+        """Find the rows with some attributes (hashed `path=value`)."""
+        return self._lookup(self._attribute_hashes, attribute_hashes, few=0)
 
     def numbers(self, path: int) -> npt.NDArray[np.float64]:
-        """The number under a hashed path for each row; NaN where there is none."""
+        """Return the number under a hashed path for each row; NaN if there is none."""
         with self._lock:
             column = self._numbers.column(path, self._end)
         return column if self._rows is None else column[self._rows]
 
-    def _placed(self, postings: Postings, terms: Sequence[int], few: int = 16_384) -> Matches:
-        """Entries by position. Up to `few` of other rows, and as many again for each of our own, all are looked up
-        together, which is faster than term by term."""
+    def _lookup(self, postings: Postings, terms: Sequence[int], few: int = 16_384) -> Matches:
+        """Look up terms as entries by position: all together, which is faster, unless the terms have too many entries
+        in other rows; then only in these rows, term by term."""
         with self._lock:
             found = postings.lookup(terms, None if self._rows is None else few + _TIMES * self._rows.size)
             if found is None:
@@ -266,19 +266,19 @@ class FilteredRows:
         rows, counts, ends = found
         at = rows.astype(np.int64)
         if at.size and int(at.max()) >= self._end:
-            at, counts, ends = _only(at < self._end, at, counts, ends)
+            at, counts, ends = _select_entries(at < self._end, at, counts, ends)
         if self._rows is not None:
             at = self._positions_of(at)
-            at, counts, ends = _only(at >= 0, at, counts, ends)
+            at, counts, ends = _select_entries(at >= 0, at, counts, ends)
         return Matches(at, counts, ends)
 
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        """For question words that few memories hold (term, word, cosine) of words in the memories that are close to
-        them in meaning."""
-        with self._index.changing():  # words that came with the newest rows are embedded now
+        """Return, for question words that few memories contain, (term, word, cosine) of words in the memories that are
+        close in meaning."""
+        with self._index.changing():  # embeds the words of the newest rows
             held = self._postings.holding([term for word in words for term in word.hashes])
             columns = self._index.columns
-            if columns.dead:  # of few rows that hold a word, some may be gone
+            if columns.dead:  # some of the few rows with a word may be dead
                 for term in [term for term, count in held.items() if count <= _COUNTED]:
                     found = self._postings.lookup([term])
                     held[term] = 0 if found is None else int(columns["alive"][found[0]].sum())
@@ -290,7 +290,7 @@ class FilteredRows:
         return None if self._vectors is None else self._vectors.dimension
 
     def cosines(self, query: npt.NDArray[np.float32]) -> Estimate | None:
-        """The cosine of every row, as far as the sign bits tell."""
+        """Estimate the cosine of every row from the sign bits."""
         if self._vectors is None:
             return None
         if self._rows is None or not self.small or self.size * query.size > _LAID_OUT:
@@ -300,33 +300,33 @@ class FilteredRows:
         return vectors.known(query, rows, every @ query)
 
     def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
-        """Cosines of some positions, to about 0.001."""
+        """Return the cosines of some positions, to about 0.001."""
         if self._vectors is None:
             return np.zeros(at.size, np.float32)
         return self._vectors.close(query, at if self._rows is None else self._rows[at])
 
     def exact_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
-        """Cosines of some positions from the original vectors."""
+        """Return the cosines of some positions from the original vectors."""
         if self._vectors is None:
             return np.zeros(at.size, np.float32)
         result: Scores = self._source.vectors_at(self.seq[at], query.size) @ query
         return result
 
     def texts(self, at: npt.NDArray[np.int64]) -> list[str]:
-        """The texts of some positions."""
+        """Return the texts of some positions."""
         return self._source.texts_at(self.seq[at])
 
 
-def _only(
+def _select_entries(
     wanted: npt.NDArray[np.bool_], at: npt.NDArray[np.int64], counts: npt.NDArray[Any], ends: list[int]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[int]]:
-    """Some of the entries of terms, and where the part of each term ends then."""
+    """Select entries of terms, and recompute where those of each term end."""
     kept = np.flatnonzero(wanted)
     return at[kept], counts[kept], np.searchsorted(kept, ends).tolist()
 
 
 class FilteredRowsCache:
-    """The latest FilteredRows of an index, reused while it is unchanged: an agent asks much of the same rows."""
+    """The latest FilteredRows of an index, reused while it is unchanged: an agent often searches the same rows."""
 
     def __init__(self, index: RecallIndex, source: RowSource) -> None:
         self._index, self._source = index, source
@@ -340,7 +340,7 @@ class FilteredRowsCache:
                 self._version = self._index.version
             key = where.key()
             found_rows = self._kept.pop(key, None) or FilteredRows(self._index, where, self._source)
-            self._kept[key] = found_rows  # the youngest is the last
+            self._kept[key] = found_rows  # the newest is last
             if len(self._kept) > _KEPT:
                 del self._kept[next(iter(self._kept))]
             return found_rows
@@ -349,7 +349,7 @@ class FilteredRowsCache:
 _ASSISTANTS = ("assistant", "Assistant", "AI", "ai", "bot", "model", "system", "tool")
 _KEPT = 4
 _SMALL = 4096  # rows
-_COUNTED = 512  # rows that hold a term and are counted one by one
+_COUNTED = 512  # rows with a term, up to which dead ones are counted one by one
 _LAID_OUT = 1 << 20  # numbers
 _FEW, _TIMES = 262_144, 8  # other rows, by themselves and for each of our own, that are no burden
 BANDS = ("0–0.25", "0.25–0.5", "0.5–0.75", "0.75–1")

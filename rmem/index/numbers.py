@@ -14,12 +14,12 @@ from .analyser import HASH, Hashes, term_hash
 from .arrays import packing
 from .postings import Postings
 
-_KEPT = 64  # paths
+_MAX_CACHED = 64  # paths
 _NUMBERS = (int, float)
 
 
 class Numbers(NamedTuple):
-    """Hashed paths, then the number at each, packed as stores keep them."""
+    """Hashed paths, then their numbers, packed as stores keep them."""
 
     packed: bytes
 
@@ -41,7 +41,7 @@ _VALUE = np.dtype("<f8")
 
 
 def as_number(value: object) -> float | None:
-    """A finite number as a float; None for anything else, True and False among it."""
+    """Return a finite number as a float; None for anything else, also for True and False."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
@@ -59,18 +59,18 @@ def numbers_in(layout: Layout, values: list[Any]) -> Numbers:
 
 
 def numbers_at(layout: Layout, values: list[Any]) -> tuple[tuple[int, ...], list[float]]:
-    """The hashed paths of the finite numbers among the values, and these numbers."""
+    """Return the hashed paths of the finite numbers among the values, and these numbers."""
     try:
         found = [float(values[at]) for at in layout.numbers]
     except OverflowError:
         found = [math.inf]
     if math.isfinite(sum(found)):
-        return layout.derived[_hashed], found
+        return layout.derived[_hashed_paths], found
     sound = [(layout.paths[at], number) for at in layout.numbers if (number := as_number(values[at])) is not None]
     return tuple([path_hash(path) for path, _ in sound]), [number for _, number in sound]
 
 
-def _hashed(layout: Layout) -> tuple[int, ...]:
+def _hashed_paths(layout: Layout) -> tuple[int, ...]:
     return tuple([path_hash(layout.paths[at]) for at in layout.numbers])
 
 
@@ -80,15 +80,15 @@ def path_hash(path: str) -> int:
 
 
 class NumberColumns:
-    """The numbers under the paths that are asked for, row by row; NaN where a row has none. A column is made when it is
-    first asked for and follows the rows that come. Callers hold the lock of the index."""
+    """The numbers under paths, row by row; NaN if a row has none. A column is built on first use and extended with new
+    rows. Callers hold the lock of the index."""
 
     def __init__(self, postings: Postings) -> None:
         self._postings = postings
         self._columns: dict[int, tuple[npt.NDArray[np.float64], int]] = {}
 
     def column(self, path: int, size: int) -> npt.NDArray[np.float64]:
-        """The first `size` rows of a path."""
+        """Return the first `size` rows of a path."""
         column, filled = self._columns.pop(path, (np.empty(0), 0))
         if column.size < size:
             longer = np.full(max(size, column.size * 3 // 2, 1024), np.nan)
@@ -100,6 +100,6 @@ class NumberColumns:
                 column[rows[first:end]] = values[first:end]
             filled = size
         self._columns[path] = column, filled  # the youngest is the last
-        if len(self._columns) > _KEPT:
+        if len(self._columns) > _MAX_CACHED:
             del self._columns[next(iter(self._columns))]
         return column[:size]

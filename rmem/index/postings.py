@@ -16,9 +16,9 @@ from .arrays import starts_of_runs
 
 Rows = npt.NDArray[np.uint32]
 Positions = npt.NDArray[np.int64]
-Counts = npt.NDArray[Any]  # whole numbers (how often), or floats (which number)
+Counts = npt.NDArray[Any]  # counts as integers, or numbers as floats
 Disguises = Callable[[int], tuple[int, ...]]
-"""Under which other terms a term may stand: its blind terms in the rows of encrypted memories."""
+"""Returns the blind terms of a term, under which encrypted memories are indexed."""
 
 Place = TypeVar("Place", np.uint32, np.int64)
 
@@ -36,7 +36,7 @@ class Block:
 
     @classmethod
     def build(cls, terms: npt.NDArray[np.uint64], rows: Rows, counts: Counts) -> Block:
-        """From entries in ascending order of row."""
+        """Build a block from entries in ascending order of row."""
         order = np.argsort(terms, kind="stable")
         ordered = terms[order]
         starts = starts_of_runs(ordered)
@@ -45,7 +45,7 @@ class Block:
 
     @classmethod
     def count(cls, terms: npt.NDArray[np.uint64], rows: Rows, most: int) -> Block:
-        """From terms in ascending order of row, each as often as its row holds it; `most` is as far as is counted."""
+        """Build a block from repeated terms in ascending order of row; counts are limited to `most`."""
         order = np.argsort(terms, kind="stable")
         terms, rows = terms[order], rows[order]
         starts = np.flatnonzero(np.append(True, (terms[1:] != terms[:-1]) | (rows[1:] != rows[:-1]))[: terms.size])
@@ -55,7 +55,7 @@ class Block:
         return cls(terms[firsts], np.append(firsts, terms.size), rows[starts], counts)
 
     def in_order(self) -> Block:
-        """The same with the rows of every term ascending, if they were renumbered."""
+        """Return this block with the rows of every term ascending, after rows were renumbered."""
         starts = np.zeros(self.rows.size, np.bool_)
         starts[self.offsets[:-1]] = True
         if ((self.rows[1:] > self.rows[:-1]) | starts[1:]).all():
@@ -64,7 +64,7 @@ class Block:
         return Block(self.terms, self.offsets, self.rows[order], self.counts[order])
 
     def spans(self, terms: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where the entries of each term start and stop; at the same place if it has none."""
+        """Return where the entries of each term start and stop; equal if it has none."""
         at = np.minimum(np.searchsorted(self.terms, terms), self.terms.size - 1)
         starts = self.offsets[at]
         return starts, np.where(self.terms[at] == terms, self.offsets[at + 1], starts)
@@ -83,7 +83,7 @@ class Postings:
         self._tail_entries = 0
 
     def add(self, row: int, terms: Iterable[int], counts: Iterable[float]) -> None:
-        """One row that is newer than all others."""
+        """Add one row that is newer than all others."""
         tail = self._tail
         for term, count in zip(terms, counts, strict=True):
             lists = tail.get(term)
@@ -94,14 +94,14 @@ class Postings:
             self._tail_entries += 1
 
     def add_block(self, block: Block, *, join: bool = True) -> None:
-        """Rows that are newer than all others, packed. Blocks of segments are few and need not be joined with those
-        before them: that would take longer than reading them."""
+        """Add a block of rows that are newer than all others. Blocks of segments are few and need not be joined with
+        earlier ones, which would take longer than reading them."""
         self.pack_tail()
         if not block.terms.size:
             return
         self.blocks.append(block)
         while join and len(self.blocks) > 1 and self.blocks[-2].rows.size <= 2 * self.blocks[-1].rows.size:
-            self.blocks[-2:] = [_joined(self.blocks[-2:])]
+            self.blocks[-2:] = [_join_blocks(self.blocks[-2:])]
 
     def pack_tail(self) -> None:
         if not self._tail:
@@ -126,13 +126,13 @@ class Postings:
     def lookup(self, terms: Sequence[int], most: int | None) -> tuple[Rows, Counts, list[int]] | None: ...
 
     def lookup(self, terms: Sequence[int], most: int | None = None) -> tuple[Rows, Counts, list[int]] | None:
-        """Rows that hold each term (ascending), how often, and where the part of each term ends. Nothing is looked up
-        if the terms have more than `most` entries in all."""
+        """Return the rows of each term (ascending), their counts, and where the entries of each term end; None if the
+        terms have more than `most` entries in total."""
         if self.disguises is None:
             return self._lookup(terms, most)
-        all_terms, bounds = _with_disguises(terms, self.disguises)
+        all_terms, bounds = _with_blind_terms(terms, self.disguises)
         found = self._lookup(all_terms, most)
-        return None if found is None else _regrouped(*found, bounds)
+        return None if found is None else _merge_blind_entries(*found, bounds)
 
     def _lookup(self, terms: Sequence[int], most: int | None) -> tuple[Rows, Counts, list[int]] | None:
         wanted = np.array(terms, np.uint64)
@@ -154,38 +154,38 @@ class Postings:
                     rows.append(block.rows[start:stop])
                     counts.append(block.counts[start:stop])
                     total += stop - start
-            waiting = self._tail.get(term)
-            if waiting is not None:
-                rows.append(np.array(waiting[0], np.uint32))
-                counts.append(np.array(waiting[1], self._nothing.dtype))
-                total += len(waiting[0])
+            tail = self._tail.get(term)
+            if tail is not None:
+                rows.append(np.array(tail[0], np.uint32))
+                counts.append(np.array(tail[1], self._nothing.dtype))
+                total += len(tail[0])
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
 
     def holding(self, terms: Sequence[int]) -> dict[int, int]:
-        """In how many rows each term occurs."""
+        """Return the number of rows of each term."""
         if self.disguises is None:
             return dict(zip(terms, self._holding(terms), strict=True))
-        all_terms, bounds = _with_disguises(terms, self.disguises)
+        all_terms, bounds = _with_blind_terms(terms, self.disguises)
         total = [0, *accumulate(self._holding(all_terms))]
         return {term: total[end] - total[start] for term, start, end in zip(terms, [0, *bounds], bounds, strict=False)}
 
     def _holding(self, terms: Sequence[int]) -> list[int]:
         wanted = np.array(terms, np.uint64)
-        held = np.array([len(self._tail[term][0]) if term in self._tail else 0 for term in terms], np.int64)
+        counts = np.array([len(self._tail[term][0]) if term in self._tail else 0 for term in terms], np.int64)
         for block in self.blocks:
             starts, stops = block.spans(wanted)
-            held += stops - starts
-        counted: list[int] = held.tolist()
-        return counted
+            counts += stops - starts
+        result: list[int] = counts.tolist()
+        return result
 
     def within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
-        """Which of some rows (ascending) hold each term: their positions in `rows`, how often, and where the part of
-        each term ends. The cost follows these rows, however many others hold the term."""
+        """Return which of some rows (ascending) contain each term: their positions in `rows`, counts, and where the
+        entries of each term end. The cost depends on these rows, not on how many others contain the term."""
         if self.disguises is None:
             return self._within(terms, rows)
-        all_terms, bounds = _with_disguises(terms, self.disguises)
-        return _regrouped(*self._within(all_terms, rows), bounds)
+        all_terms, bounds = _with_blind_terms(terms, self.disguises)
+        return _merge_blind_entries(*self._within(all_terms, rows), bounds)
 
     def _within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
         wanted = rows.astype(np.uint32)
@@ -193,9 +193,9 @@ class Postings:
         counts: list[Counts] = [self._nothing]
         ends, total = [], 0
         for term in terms:
-            for held, values in self.lists(term):
-                if held.size and wanted.size:
-                    positions, places = _common(wanted, held)
+            for rows_of_term, values in self.lists(term):
+                if rows_of_term.size and wanted.size:
+                    positions, places = _intersect(wanted, rows_of_term)
                     found.append(positions)
                     counts.append(values[places])
                     total += positions.size
@@ -203,19 +203,19 @@ class Postings:
         return np.concatenate(found), np.concatenate(counts), ends
 
     def lists(self, term: int) -> Iterator[tuple[Rows, Counts]]:
-        """The rows that hold a term, ascending from list to list, and their values."""
+        """Yield the rows of a term and their values, list by list, ascending."""
         for block in self.blocks:
             at = int(np.searchsorted(block.terms, np.uint64(term)))
             if at < block.terms.size and int(block.terms[at]) == term:
                 start, stop = int(block.offsets[at]), int(block.offsets[at + 1])
                 yield block.rows[start:stop], block.counts[start:stop]
-        waiting = self._tail.get(term)
-        if waiting is not None:
-            yield np.array(waiting[0], np.uint32), np.array(waiting[1], self._nothing.dtype)
+        tail = self._tail.get(term)
+        if tail is not None:
+            yield np.array(tail[0], np.uint32), np.array(tail[1], self._nothing.dtype)
 
     def cut(self, keep: npt.NDArray[np.int64], first: int, end: int) -> Block:
-        """The entries of rows first…end-1 as a block of their own. `keep[row - first]` is a row's number
-        in it, or -1 for a row that is left out."""
+        """Copy the entries of rows first…end-1 to a new block. `keep[row - first]` is a row's number in it, or -1 to
+        leave it out."""
         self.pack_tail()
         terms, rows, counts = [], [], []
         for block in self.blocks:
@@ -231,8 +231,8 @@ class Postings:
         return Block.build(np.concatenate(terms), np.concatenate(rows), np.concatenate(counts))
 
 
-def _with_disguises(terms: Sequence[int], disguises: Disguises) -> tuple[list[int], list[int]]:
-    """Each term followed by its disguises, and where the part of each ends."""
+def _with_blind_terms(terms: Sequence[int], disguises: Disguises) -> tuple[list[int], list[int]]:
+    """Return each term followed by its blind terms, and where those of each end."""
     found: list[int] = []
     bounds: list[int] = []
     for term in terms:
@@ -241,30 +241,30 @@ def _with_disguises(terms: Sequence[int], disguises: Disguises) -> tuple[list[in
     return found, bounds
 
 
-def _regrouped(
+def _merge_blind_entries(
     places: npt.NDArray[Place], counts: Counts, ends: list[int], bounds: list[int]
 ) -> tuple[npt.NDArray[Place], Counts, list[int]]:
-    """The parts of terms and of their disguises put together, ascending again. No row is in two of them."""
-    joined: list[int] = [ends[bound - 1] for bound in bounds]
-    parts = np.repeat(np.arange(len(joined)), np.diff([0, *joined]))
+    """Merge the entries of each term and its blind terms, ascending. No row is in two of them."""
+    merged_ends: list[int] = [ends[bound - 1] for bound in bounds]
+    parts = np.repeat(np.arange(len(merged_ends)), np.diff([0, *merged_ends]))
     if ((places[1:] < places[:-1]) & (parts[1:] == parts[:-1])).any():
         order = np.lexsort((places, parts))
         places, counts = places[order], counts[order]
-    return places, counts, joined
+    return places, counts, merged_ends
 
 
-def _common(left: Rows, right: Rows) -> tuple[Positions, Positions]:
-    """Where two ascending arrays have the same value: positions in each. The shorter is looked up in the longer."""
+def _intersect(left: Rows, right: Rows) -> tuple[Positions, Positions]:
+    """Intersect two ascending arrays; return the positions in each. The shorter is looked up in the longer."""
     if left.size > right.size:
-        there, here = _common(right, left)
+        there, here = _intersect(right, left)
         return here, there
     at = np.minimum(np.searchsorted(right, left), right.size - 1)
     same = np.flatnonzero(right[at] == left)
     return same, at[same]
 
 
-def _joined(blocks: Sequence[Block]) -> Block:
-    """One block from neighbours whose rows follow one another."""
+def _join_blocks(blocks: Sequence[Block]) -> Block:
+    """Join adjacent blocks whose rows follow one another."""
     return Block.build(
         np.concatenate([np.repeat(block.terms, np.diff(block.offsets)) for block in blocks]),
         np.concatenate([block.rows for block in blocks]),

@@ -28,14 +28,14 @@ from .vocabulary import Vocabulary, WordVectors
 
 Scores = npt.NDArray[np.float32]
 
-_PACK_FROM = 256  # rows that arrive together from here on are packed at once
+_PACK_FROM = 256  # rows added together from which on they are packed at once
 _PACK_TAIL = 60_000  # entries
-_MANY_DEAD = 4096  # rows that may be dead before it is worth compacting
+_MANY_DEAD = 4096  # dead rows above which compacting is worthwhile
 
 
 @dataclass(slots=True)
 class IndexRow:
-    """One row on its way into the index."""
+    """One row to add to the index."""
 
     seq: int
     original_seq: int
@@ -60,21 +60,21 @@ class RecallIndex:
         self.lock = new_rlock()
         self.word_vectors = word_vectors
         self._disguises: Disguises | None = None
-        self.hides_sealed = False  # encrypted memories, where nobody could read them
+        self.hides_sealed = False  # whether to leave out encrypted memories, because there is no key
         self.whole = True
         self.clear()
 
     @contextmanager
     def changing(self, *, anew: bool = False) -> Iterator[None]:
-        """Hold the lock while the index is changed. A change that raises, wherever it was interrupted, leaves the index
-        not `whole`; only one that builds it `anew` makes it whole again."""
+        """Hold the lock while the index is changed. A change that raises leaves the index not `whole`; only a rebuild
+        (`anew`) makes it whole again."""
         with self.lock:
             whole, self.whole = self.whole or anew, False
             yield
             self.whole = whole
 
     def clear(self) -> None:
-        """Forget all rows. FilteredRowsCache taken before keep what they saw."""
+        """Remove all rows. Existing FilteredRows keep their data."""
         self.columns = Columns()
         self.postings = Postings(disguises=self._disguises)
         self.attribute_hashes = Postings(disguises=self._disguises)
@@ -84,11 +84,11 @@ class RecallIndex:
         self.vocabulary = Vocabulary(self.word_vectors)
 
     def see_through(self, disguises: Disguises | None) -> None:
-        """Find encrypted memories as well, by the blind terms that `disguises` knows."""
+        """Also find encrypted memories, by the blind terms that `disguises` returns."""
         self._disguises = self.postings.disguises = self.attribute_hashes.disguises = disguises
 
     def adopt(self, other: RecallIndex) -> None:
-        """Take over the rows of an index that was built aside. FilteredRowsCache taken before keep what they saw."""
+        """Take over the rows of an index built separately. Existing FilteredRows keep their data."""
         self.columns, self.postings, self.attribute_hashes = other.columns, other.postings, other.attribute_hashes
         self.numbers, self.number_columns = other.numbers, other.number_columns
         self.vectors, self.vocabulary = other.vectors, other.vocabulary
@@ -96,7 +96,7 @@ class RecallIndex:
 
     @property
     def version(self) -> tuple[Columns, int, int, int]:
-        """Equal as long as no row came, moved or went."""
+        """Return a value that changes whenever a row is added, moved or removed."""
         return self.columns, self.columns.size, self.columns.dead, self.columns.moves
 
     @property
@@ -109,7 +109,7 @@ class RecallIndex:
 
     @property
     def crowded(self) -> bool:
-        """Whether most rows are dead: rows that were replaced or removed leave their places behind."""
+        """Whether most rows are dead, after rows were replaced or removed."""
         return self.columns.dead > max(_MANY_DEAD, 2 * self.alive)
 
     @property
@@ -122,18 +122,18 @@ class RecallIndex:
             self.vectors.reserve(rows)
 
     def extend(self, rows: Sequence[IndexRow]) -> None:
-        """Rows in ascending order of seq, newer than all here."""
+        """Append rows in ascending order of seq, newer than all others."""
         if not rows:
             return
         first = self.size
         self._extend_vectors(rows, first)
         if len(rows) >= _PACK_FROM:
-            self.postings.add_block(_packed([(row.terms.hashes, row.terms.counts) for row in rows], first))
+            self.postings.add_block(_pack_rows([(row.terms.hashes, row.terms.counts) for row in rows], first))
             attribute_hashes = [np.frombuffer(row.attribute_hashes, HASH) for row in rows]
             self.attribute_hashes.add_block(
-                _packed([(held, np.ones(held.size, np.uint16)) for held in attribute_hashes], first)
+                _pack_rows([(held, np.ones(held.size, np.uint16)) for held in attribute_hashes], first)
             )
-            self.numbers.add_block(_packed([(row.numbers.paths, row.numbers.values) for row in rows], first))
+            self.numbers.add_block(_pack_rows([(row.numbers.paths, row.numbers.values) for row in rows], first))
         else:
             for at, row in enumerate(rows, first):
                 self.postings.add(at, row.terms.hashes.tolist(), row.terms.counts.tolist())
@@ -177,13 +177,13 @@ class RecallIndex:
                 if row.vector.size != self.vectors.dimension:
                     raise StoreCorruptError(
                         f"row {row.seq} holds a vector of {row.vector.size} numbers among vectors of "
-                        f"{self.vectors.dimension}; `rmem reindex` embeds all memories anew"
+                        f"{self.vectors.dimension}; `rmem reindex` embeds all memories again"
                     )
                 matrix[at] = row.vector
         self.vectors.append(matrix)
 
     def move(self, moves: Sequence[tuple[int, str]], vectors: Mapping[int, Vector | None]) -> None:
-        """Rows (by seq) that are in other tiers now, in the order of their moves, and the vectors they have there."""
+        """Set the tiers of moved rows (by seq), in the order of their moves, and their vectors there."""
         self.columns.move([seq for seq, _ in moves], [tier for _, tier in moves])
         if self.vectors is None:
             return
@@ -200,7 +200,7 @@ class RecallIndex:
             self.columns.kill(row)
 
     def select(self, where: Filter) -> RowNumbers | None:
-        """Live rows inside the filter, ascending; None for all rows when none is dead."""
+        """Return the live rows inside the filter, ascending; None for all rows if none is dead."""
         return self.columns.select(where, self.attribute_hashes, without=SEALED if self.hides_sealed else 0)
 
     def average_length(self, rows: RowNumbers | None) -> float:
@@ -209,8 +209,8 @@ class RecallIndex:
         return float(self.columns["length"][rows].mean()) if rows.size else 0.0
 
 
-def _packed(entries: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]], first: int) -> Block:
-    """The (hashes, values) of rows that follow one another."""
+def _pack_rows(entries: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]], first: int) -> Block:
+    """Pack the (hashes, values) of consecutive rows into a block."""
     sizes = np.fromiter((hashes.size for hashes, _ in entries), np.int64, len(entries))
     rows = np.repeat(np.arange(first, first + len(entries), dtype=np.uint32), sizes)
     hashes = np.concatenate([hashes for hashes, _ in entries])

@@ -9,18 +9,28 @@ from typing import Any
 
 from ..contents import Layout, names_in, words_in
 from ..filters import written
-from .analyser import Counted, Terms, chunks, counted, fresh_hash, gathered, speaks_for_none, term_hash, terms_of
+from .analyser import (
+    TermCounts,
+    Terms,
+    chunks,
+    combine_terms,
+    compute_hash,
+    count_terms,
+    has_no_language,
+    term_hash,
+    terms_of,
+)
 from .columns import attribute_prefix
 from .text_features import MOST_SPECIFIC, TELLS_TIME, TextFeatures, text_features_of
 
 _YEARS = range(1900, 2100)
-_SHORT = 256  # characters of what may well come again
+_SHORT = 256  # characters of texts that are cached, because they often repeat
 
 
 def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, TextFeatures] | None:
     """The terms that `analyse` finds in the text of a record, and its manner: that of its words, to which numbers add
     something specific and years a time. None if words speak for a language, which only the whole text decides."""
-    names: Counted | None = layout.derived[_terms_of_names]
+    names: TermCounts | None = layout.derived[_terms_of_names]
     if names is None:
         return None
     said: list[str] = []
@@ -44,7 +54,7 @@ def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Te
     words = words_in(layout, values)
     manner = _manner_of_words(words) if len(words) <= _SHORT else text_features_of(words)
     return (
-        gathered([*terms_of(said), *terms_of(extra)], names),
+        combine_terms([*terms_of(said), *terms_of(extra)], names),
         TextFeatures(manner.flags | flags, min(manner.specific + specific, MOST_SPECIFIC)),
     )
 
@@ -53,24 +63,26 @@ _manner_of_words = lru_cache(maxsize=4096)(text_features_of)
 
 
 def _pieces(text: str) -> list[str] | None:
-    """The words and identifiers of a text; None if one speaks for a language."""
+    """Return the words and identifiers of a text; None if one indicates a language."""
     pieces = chunks(text)
-    return pieces if speaks_for_none(pieces) else None
+    return pieces if has_no_language(pieces) else None
 
 
 _known_pieces = lru_cache(maxsize=4096)(_pieces)
 
 
-def _terms_of_names(layout: Layout) -> Counted | None:
+def _terms_of_names(layout: Layout) -> TermCounts | None:
     names = _pieces(names_in(layout))
     if names is None:
         return None
     terms = list(terms_of(names))
-    return counted([hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words])
+    return count_terms(
+        [hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words]
+    )
 
 
 def attribute_hashes_in(layout: Layout, values: list[Any]) -> list[int]:
-    """The hashed equality terms of all values."""
+    """Return the hashes of all values for equality filters."""
     numbers, others = layout.derived[_prefixes]
     attribute_hashes = [_number_hash(prefix, values[at]) for at, prefix in numbers]
     return attribute_hashes + [term_hash(prefix + written(values[at])) for at, prefix in others]
@@ -78,11 +90,11 @@ def attribute_hashes_in(layout: Layout, values: list[Any]) -> list[int]:
 
 @lru_cache(maxsize=1 << 14, typed=True)
 def _number_hash(prefix: str, value: float) -> int:
-    return fresh_hash(prefix + written(value))
+    return compute_hash(prefix + written(value))
 
 
 def _prefixes(layout: Layout) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """What the hashed texts of numbers begin with, and those of the other values."""
+    """Return the prefixes of the hashed texts of numbers, and of the other values."""
     prefixes = [(at, attribute_prefix(path)) for at, path in enumerate(layout.under)]
     numbers = set(layout.numbers)
     return [one for one in prefixes if one[0] in numbers], [one for one in prefixes if one[0] not in numbers]

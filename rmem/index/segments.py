@@ -22,14 +22,14 @@ from .postings import Block
 from .recall_index import RecallIndex
 from .vocabulary import PackedWords
 
-FORMAT = 2  # to be raised with every change of what a segment holds
-TARGET_RATIO = 4  # a new segment swallows older neighbours up to this many times its size
+FORMAT = 2  # raise with every change of the arrays of a segment
+TARGET_RATIO = 4  # a new segment absorbs older ones up to this many times its size
 MAX_ROWS = 262_144
 _WORD_ARRAYS = ("hashes", "codes", "scales", "bits", "centre")
 
 
 class BadSegment(Exception):
-    """A segment that cannot be trusted; its rows are read instead."""
+    """A segment that is damaged or of another version; its rows are read instead."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Segment:
     first_seq: int
     last_seq: int
     rows: int
-    changes: int  # the last entry of the change log that it knows
+    changes: int  # the last entry of the change log that it includes
     arrays: dict[str, npt.NDArray[Any]]
     names: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -54,13 +54,22 @@ def checksum(array: npt.NDArray[Any]) -> str:
 
 
 def _seal(segment: Segment, shapes: object) -> int:
-    """A checksum over all that is not an array."""
-    told = [FORMAT, ANALYSER, segment.first_seq, segment.last_seq, segment.rows, segment.changes, segment.names, shapes]
-    return crc32(json.dumps(told).encode())
+    """Compute the checksum over everything but the arrays."""
+    description = [
+        FORMAT,
+        ANALYSER,
+        segment.first_seq,
+        segment.last_seq,
+        segment.rows,
+        segment.changes,
+        segment.names,
+        shapes,
+    ]
+    return crc32(json.dumps(description).encode())
 
 
 def header(segment: Segment) -> str:
-    """What the store keeps beside the arrays."""
+    """Return the header that the store keeps with the arrays."""
     shapes = {name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in segment.arrays.items()}
     described = {"arrays": shapes, "names": segment.names, "seal": _seal(segment, shapes)}
     return json.dumps({"format": FORMAT, "analyser": ANALYSER, **described})
@@ -97,7 +106,7 @@ def read(
 
 
 def _is_sound(segment: Segment) -> bool:
-    """Whether the parts of a span of memories fit each other, whoever wrote it."""
+    """Whether the arrays of a segment of memories are consistent."""
     arrays, rows = segment.arrays, segment.rows
     sound = all(arrays[name].shape == (rows,) for name in NUMBERS)
     seqs = arrays["seq"]
@@ -118,7 +127,7 @@ def _is_sound(segment: Segment) -> bool:
 
 
 def sound_postings(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int) -> bool:
-    """Whether the parts of a block fit each other and a number of rows."""
+    """Whether the arrays of a block are consistent, and with a number of rows."""
     terms, offsets, held = (arrays[f"{name}.{part}"] for part in ("terms", "offsets", "rows"))
     sound = offsets.size == terms.size + 1 and int(offsets[0]) == 0 and int(offsets[-1]) == held.size
     sound &= held.size == arrays[f"{name}.counts"].size and (not held.size or int(held.max()) < rows)
@@ -126,13 +135,13 @@ def sound_postings(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int)
 
 
 def sound_vectors(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int) -> bool:
-    """The same for vectors in packed form."""
+    """Whether the arrays of packed vectors are consistent, and with a number of rows."""
     sound = arrays[f"{name}.codes"].shape[0] == rows and arrays[f"{name}.scales"].shape == (rows,)
     return sound and (f"{name}.bits" not in arrays or arrays[f"{name}.bits"].shape[1] == rows)
 
 
 def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Segment:
-    """The live rows of a span of the index."""
+    """Pack the live rows of a span of the index into a segment."""
     columns = index.columns
     first = int(np.searchsorted(columns["seq"], first_seq))
     end = int(np.searchsorted(columns["seq"], last_seq, side="right"))
@@ -166,7 +175,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
 
 
 def compacted(index: RecallIndex) -> RecallIndex:
-    """A copy of an index without its dead rows."""
+    """Return a copy of an index without its dead rows."""
     fresh = RecallIndex(index.word_vectors)
     absorb(fresh, pack(index, 0, index.last_seq, 0))
     return fresh
@@ -209,7 +218,7 @@ def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
         index.vectors = VectorColumns(codes.shape[1])
         if first:
             index.vectors.append(np.zeros((first, codes.shape[1]), np.float32))
-        if index.columns.room > 2 * segment.rows:  # more segments follow
+        if index.columns.room > 2 * segment.rows:  # more segments will follow
             index.vectors.reserve(index.columns.room)
     index.vectors.append_codes(
         codes,
@@ -220,7 +229,7 @@ def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
 
 
 def swallowed(sizes: Iterable[int], fresh: int) -> int:
-    """How many of the newest segments (sizes oldest first) a new one of `fresh` rows should take in."""
+    """Return how many of the newest segments (sizes oldest first) a new one of `fresh` rows should absorb."""
     taken, total = 0, fresh
     for size in reversed(list(sizes)):
         if size > TARGET_RATIO * total or size + total > MAX_ROWS:

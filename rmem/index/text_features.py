@@ -1,5 +1,5 @@
-"""How a text speaks, told from the text alone when it is written: whether it asks, only reacts or speaks of a
-time, and how many names, numbers and quotations it holds. Ranking prefers memories that say something."""
+"""Compute features of a text when it is stored: whether it is a question, a reaction or mentions a time, and how many
+names, numbers and quotations it contains. Ranking prefers memories with substance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 ASKS, REACTS, TELLS_TIME = 1, 2, 4
 MOST_SPECIFIC = 255
-SEALED = 128  # nothing is told of the manner of an encrypted text
+SEALED = 128  # an encrypted text, whose features are not stored
 
 _TIME_WORDS = frozenset(
     """yesterday today tonight tomorrow ago last next since soon recently just day days week weeks weekend weekends
@@ -17,7 +17,7 @@ _TIME_WORDS = frozenset(
     december""".split()
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_ONLY_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}  # of a text in ASCII
+_ONLY_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}  # for ASCII text
 _DIGIT = re.compile(r"\d")
 _TIME_FORMS = re.compile(
     r"\b(?:this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b"
@@ -27,10 +27,10 @@ _REACTION = re.compile(
     r"|definitely|absolutely|totally|bye|take care|sure|no problem|aww|oh|ok|okay)\b",
     re.IGNORECASE,
 )
-# A name inside a sentence, a number or a quotation mark. One set of first characters lets `re` skip all the others.
+# A name inside a sentence, a number or a quotation mark. One set of first characters makes `re` skip fast.
 _SPECIFIC = re.compile(r"[A-Z\d\"](?:(?<=[a-z,] [A-Z])[a-z]+|(?<=\d)\d*|(?<=\"))")
 _NOTE_AT_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # an annotation such as [image: …]
-_LOOKED_AT = 20_000  # characters; more would say nothing new
+_MAX_CHARACTERS = 20_000  # characters; more would not change the features
 
 
 class TextFeatures(NamedTuple):
@@ -40,10 +40,10 @@ class TextFeatures(NamedTuple):
 
 def text_features_of(text: str) -> TextFeatures:
     said = _without_note(text[-2000:]).rstrip()
-    head = text[:_LOOKED_AT]
+    head = text[:_MAX_CHARACTERS]
     flags = ASKS * said.endswith("?")
     flags |= REACTS * bool(_REACTION.match(text.lstrip()))
-    flags |= TELLS_TIME * _tells_time(head.lower())
+    flags |= TELLS_TIME * _mentions_time(head.lower())
     return TextFeatures(flags, min(len(_SPECIFIC.findall(_without_note(head))), MOST_SPECIFIC))
 
 
@@ -51,7 +51,7 @@ def _without_note(text: str) -> str:
     return _NOTE_AT_END.sub("", text) if text.rstrip().endswith("]") else text
 
 
-def _tells_time(text: str) -> bool:
+def _mentions_time(text: str) -> bool:
     words = text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
     if not _TIME_WORDS.isdisjoint(words):
         return True

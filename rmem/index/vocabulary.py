@@ -1,4 +1,4 @@
-"""The words of the memories with their meaning, so that a question word also finds its close relatives."""
+"""The words of the memories with their vectors, to find words similar to a question word."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .bits import VectorColumns, top
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
-_LIMIT = 32_768  # words; later ones still match themselves
-_FEW, _FEW_IN = 8, 0.01  # rows, and share of all rows, that hold a word which finds enough by itself
-_REACH = 0.4  # share of differing bits up to which two words may be relatives; 0.5 is none at all
+_LIMIT = 32_768  # words with a vector; later ones still match exactly
+_FEW, _FEW_IN = 8, 0.01  # rows, and share of all rows, above which a word needs no similar words
+_REACH = 0.4  # largest share of differing sign bits of similar words; 0.5 is unrelated
 
 
 def needing(words: Sequence[Word], held: Mapping[int, int], rows: int) -> list[str]:
-    """The words that need relatives to find what is meant: those that few of the rows hold. `held` says how many hold
+    """Return the words that need similar words: those that few rows contain. `held` is the number of rows with
     each of their terms. (On the development set, relatives of the others changed nothing or did harm.)"""
     few = max(_FEW, _FEW_IN * rows)
     return [word.text for word in words if max((held[term] for term in word.hashes), default=0) <= few]
@@ -50,7 +50,7 @@ class Vocabulary:
         return len(self._words)
 
     def add(self, hashes: Sequence[int], words: Sequence[str]) -> None:
-        """Words met in a memory; those that are known or are no plain words are passed over."""
+        """Add words of a memory; ignore known ones and those that are not plain words."""
         if len(self._words) >= _LIMIT:
             return
         for hashed, word in zip(hashes, words, strict=True):
@@ -60,12 +60,12 @@ class Vocabulary:
                 self._words.append(word)
 
     def add_packed(self, packed: PackedWords) -> None:
-        """Words from a segment, with their vectors where they are known."""
+        """Add words from a segment, with their vectors if it has them."""
         codes, scales = packed.codes, packed.scales
         if self._vectors_of is None or codes is None or scales is None:
             self.add(packed.hashes.tolist(), packed.words)
             return
-        self._embed_waiting()
+        self._embed_pending()
         hashes, words = packed.hashes.tolist(), packed.words
         bits, centre = packed.bits, packed.centre
         if self._words or len(words) > _LIMIT:
@@ -83,8 +83,8 @@ class Vocabulary:
         self._relatives.clear()
 
     def packed(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
-        """Those of `terms` that are words here, as `add_packed` takes them."""
-        self._embed_waiting()
+        """Return those of `terms` that are words, for `add_packed`."""
+        self._embed_pending()
         at = np.array([self._at[term] for term in terms.tolist() if term in self._at], np.int64)
         hashes = np.array([self._hashes[i] for i in at.tolist()], np.uint64)
         words = [self._words[i] for i in at.tolist()]
@@ -95,7 +95,7 @@ class Vocabulary:
         bits = np.stack([word[at] for word in columns.words]) if known else None
         return PackedWords(hashes, words, columns.codes[at], columns.scales[at], bits, columns.centre)
 
-    def _embed_waiting(self) -> None:
+    def _embed_pending(self) -> None:
         done = 0 if self._columns is None else self._columns.size
         if self._vectors_of is None or done == len(self._words):
             return
@@ -106,9 +106,9 @@ class Vocabulary:
         self._relatives.clear()
 
     def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
-        """For each question word at most `most` (term hash, word, cosine) of the words close to it in meaning, closest
-        first. They are kept for other questions with the same bounds."""
-        self._embed_waiting()
+        """Return for each question word at most `most` (term hash, word, cosine) of words close in meaning, closest
+        first. Cached for other questions with the same limits."""
+        self._embed_pending()
         if self._vectors_of is None or self._columns is None:
             return [[] for _ in words]
         if len(self._relatives) > 8192 or self._bounds != (floor, most):

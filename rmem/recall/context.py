@@ -1,4 +1,4 @@
-"""What surrounds a memory: its neighbours and its session, when it was, and how it speaks."""
+"""Scores from context: the neighbours and session of a memory, its time, and features of its text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY = 86_400.0
 _YEARS = 60
 _HANDFUL = 20
 _SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30, 8))
-"""What a number of words, and of names, is worth; from the last on more of them is no better."""
+"""Scores by number of words, and of names; larger numbers count like the last entry."""
 
 
 def dependence(survey: FilteredRows, at: Positions, settings: RecallSettings) -> Scores:
@@ -39,7 +39,7 @@ def dependence(survey: FilteredRows, at: Positions, settings: RecallSettings) ->
 
 
 class Surroundings:
-    """What is around some rows, and what they are worth, whatever is asked."""
+    """The neighbours of some rows, and the part of their score that does not depend on the question."""
 
     def __init__(self, survey: FilteredRows, at: Positions, settings: RecallSettings) -> None:
         before, after = survey.before(at), survey.after(at)
@@ -52,14 +52,14 @@ class Surroundings:
         self.standing = sum(parts.values(), np.zeros(at.size, np.float32))
 
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
-        """What the rows around lend to each of the rows; `values` are the scores of `places`."""
+        """Return the score that neighbours add to each row; `values` are the scores of `places`."""
         values = values.reshape(-1, self.answers.size)
         lent: Scores = np.float32(settings.near) * values.sum(axis=0)
         lent += np.float32(settings.answer) * values[0] * self.answers
         return lent * self.dependence
 
     def session_prior(self, scores: Scores, pool: int) -> Scores:
-        """The best score of each row's session, in deviations over sessions; 0 outside any session (-1)."""
+        """Return the best score of each row's session, in deviations over sessions; 0 outside sessions (-1)."""
         best = np.full(self._last + 2, -np.inf, np.float32)
         np.maximum.at(best, self.sessions, scores)
         prior = standardised(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
@@ -86,7 +86,7 @@ def standing(survey: FilteredRows, at: Positions, dependence: Scores, settings: 
 
 
 def inside_span(times: npt.NDArray[np.float64], span: Span, settings: RecallSettings) -> Scores:
-    """1 inside the span, fading outside: over days around a date, over half its length around "yesterday"."""
+    """Return 1 inside the span, decaying outside: over days around a date, over half its length around "yesterday"."""
     length = span.end.timestamp() - span.start.timestamp()
     if span.relative:
         before = after = max(length / 2, _DAY / 4)
@@ -100,7 +100,7 @@ def inside_span(times: npt.NDArray[np.float64], span: Span, settings: RecallSett
 
 
 def _spans(span: Span, times: npt.NDArray[np.float64]) -> list[tuple[float, float]]:
-    """The span, or the same days in every year that the memories know."""
+    """Return the span, or the same days in every year of the memories."""
     if not span.every_year or not times.size:
         return [(span.start.timestamp(), span.end.timestamp())]
     last = datetime.fromtimestamp(float(times.max())).year

@@ -1,5 +1,5 @@
-"""Ranking the rows of a survey for a question, in one of three modes. Hybrid is the product; the other two are
-its plain sides, for those who want exactly BM25 or exactly cosines."""
+"""Rank filtered rows for a question in one of three modes: hybrid, plain BM25 ("lexical") or plain cosines
+("vector")."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..annotations import Mode
 from ..index import bits
 from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows, nearest_rows
+from .candidates import gather_candidates
 from .explain import Explanation
-from .gathering import gathered
 from .hybrid import Hybrid, QueryVector, Ranked
 from .phrases import allowed_rows
 from .question import Question
@@ -34,26 +34,35 @@ def rank(
     count: int = 10,
     explain: bool = False,
 ) -> list[Ranked]:
-    """The best `count` rows, best first."""
+    """Return the best `count` rows, best first."""
     if not rows.size:
         return []
-    survey = rows if isinstance(rows, FilteredRows) else gathered(rows, question, query_vector, settings, mode, count)
-    if not survey.size:
+    found_rows = (
+        rows
+        if isinstance(rows, FilteredRows)
+        else gather_candidates(rows, question, query_vector, settings, mode, count)
+    )
+    if not found_rows.size:
         return []
-    allowed = allowed_rows(survey, question)
+    allowed = allowed_rows(found_rows, question)
     if allowed is not None and not allowed.any():
         return []
     if mode == "lexical":
-        return _rank_lexical(survey, question, settings, allowed, count, explain)
+        return _rank_lexical(found_rows, question, settings, allowed, count, explain)
     if mode == "vector":
-        return _rank_vectors(survey, question, query_vector, allowed, count, explain)
-    return Hybrid(survey, question, query_vector, settings).rank(allowed, count, explain=explain)
+        return _rank_vectors(found_rows, question, query_vector, allowed, count, explain)
+    return Hybrid(found_rows, question, query_vector, settings).rank(allowed, count, explain=explain)
 
 
 def _rank_lexical(
-    survey: FilteredRows, question: Question, settings: RecallSettings, allowed: Mask | None, count: int, explain: bool
+    found_rows: FilteredRows,
+    question: Question,
+    settings: RecallSettings,
+    allowed: Mask | None,
+    count: int,
+    explain: bool,
 ) -> list[Ranked]:
-    words = QuestionWords(survey, question, question.text, settings, soft=False)
+    words = QuestionWords(found_rows, question, question.text, settings, soft=False)
     scores = words.scores if allowed is None else np.where(allowed, words.scores, np.float32(0))
     holding = np.flatnonzero(scores)
     ranked = []
@@ -67,26 +76,31 @@ def _rank_lexical(
     for place, one in zip(best.tolist(), likely.tolist(), strict=True):
         score = float(scores[place])
         reason = (
-            Explanation("lexical", {"bm25": score}, score, None, words.matches(place), asked, survey.size)
+            Explanation("lexical", {"bm25": score}, score, None, words.matches(place), asked, found_rows.size)
             if explain
             else None
         )
-        ranked.append(Ranked(int(survey.seq[place]), score, one, reason))
+        ranked.append(Ranked(int(found_rows.seq[place]), score, one, reason))
     return ranked
 
 
 def _rank_vectors(
-    survey: FilteredRows, question: Question, query_vector: QueryVector, allowed: Mask | None, count: int, explain: bool
+    found_rows: FilteredRows,
+    question: Question,
+    query_vector: QueryVector,
+    allowed: Mask | None,
+    count: int,
+    explain: bool,
 ) -> list[Ranked]:
     vector = query_vector(question.text, lambda word: 1.0)
-    if vector is None or survey.dimension is None:
+    if vector is None or found_rows.dimension is None:
         return []
-    at, cosines = nearest_rows(survey, vector, count, allowed)
+    at, cosines = nearest_rows(found_rows, vector, count, allowed)
     if not at.size:
         return []
     shown = features(np.zeros_like(cosines), cosines, cosines, 0)
     likely = relevance(shown, WEIGHTS["vector"], np.zeros(at.size, np.bool_))
     return [
         Ranked(seq, cosine, one, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
-        for seq, cosine, one in zip(survey.seq[at].tolist(), cosines.tolist(), likely.tolist(), strict=True)
+        for seq, cosine, one in zip(found_rows.seq[at].tolist(), cosines.tolist(), likely.tolist(), strict=True)
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class WordMatch:
-    """A question word, the word of the memory that answered it, and what it gave to BM25."""
+    """A question word, the word of the memory that matched it, and its share of the BM25 score."""
 
     word: str
     matched: str
@@ -25,7 +25,7 @@ class Explanation:
     cosine: float | None = None
     words: list[WordMatch] = field(default_factory=list)
     asked: dict[str, float] = field(default_factory=dict)
-    """Every word of the question and how telling it is among the `rows` memories that were asked."""
+    """Every word of the question and its weight (idf) among the `rows` memories that were searched."""
     rows: int = 0
     notes: list[str] = field(default_factory=list)
 

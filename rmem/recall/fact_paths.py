@@ -24,11 +24,11 @@ WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 @runtime_checkable
 class FactSource(Protocol):
-    """What a store tells about its facts."""
+    """The part of a store that fact search reads."""
 
     @property
     def word_vectors(self) -> WordVectors | None:
-        """The vectors of single words."""
+        """Return the function that embeds single words."""
 
     def facts_about(self, subjects: Sequence[int] = (), *, newest: bool = False, limit: int) -> list[StoredFact]: ...
 
@@ -36,20 +36,23 @@ class FactSource(Protocol):
 
 
 Inside = Callable[[Sequence[StoredFact]], list[StoredFact]]
-"""Keeps the facts whose evidence may be shown."""
+"""Selects the facts whose memories are inside the filter."""
 
 
-MOST_HOPS = 4
-_BEAM = 12  # paths that are followed at each hop
-_MOST_MENTIONS = 4
-_MOST_FACTS = 400  # read for one hop
-_LONGEST_NAME, _LONGEST_NOUN = 9, 3  # words of a name, and of one in small letters
-_MOST_WORDS = 60  # of a question; a pasted text is no question about an entity
-_HOP = 0.3  # what each hop costs
-_OLDER = 0.25  # what an older one of many values costs
-_SILENT, _FEW = 0.6, 8  # what a hop costs that the question does not speak of, and of how many facts it may be one
-_WEAK = 0.6  # what a word weighs that says little
-_FITS = 0.45  # what a relation must explain of some word to be followed
+MAX_HOPS = 4
+_BEAM = 12  # paths followed at each hop
+_MAX_MENTIONS = 4
+_MAX_FACTS = 400  # read for one hop
+_MAX_NAME, _MAX_NOUN = 9, 3  # words of a name, and of a lower-case name
+_MAX_WORDS = 60  # of a question; longer ones are pasted text, not questions about an entity
+_HOP_COST = 0.3
+_OLDER_COST = 0.25  # of an older one of several values
+_UNEXPLAINED_COST, _FEW = (
+    0.6,
+    8,
+)  # cost of a hop that no word of the question explains; allowed from entities with at most that many facts
+_WEAK = 0.6  # weight of a general word
+_MIN_FIT = 0.45  # least similarity of a relation and a word of the question to follow it
 _WORD = re.compile(r"[^\W_](?:[\w'’./&+-]*\w)?\.?|\"[^\"]{1,80}\"|“[^”]{1,80}”|[-–&]")
 _STOP = frozenset(
     """a an the of in on at to for from by with and or is was are were be been being do does did has have had which
@@ -63,28 +66,28 @@ _WEAK_WORDS = frozenset(
 
 
 class Path(NamedTuple):
-    """A chain of facts from an entity of the question."""
+    """A chain of facts that starts at an entity of the question."""
 
     score: float
     facts: tuple[StoredFact, ...]
     explained: tuple[float, ...]
-    """How far each word of the question is explained."""
+    """How well each word of the question is explained, 0 to 1."""
     end: int
-    """The entity that it leads to."""
+    """The entity at its end."""
     silent: int = 0
-    """How many of its facts the question does not speak of."""
+    """Number of its facts that no word of the question explains."""
 
     def __str__(self) -> str:
         """`Endymion → author → John Keats`."""
-        told = [
+        names = [
             self.facts[0].subject_name,
             *(part for one in self.facts for part in (one.relation_name, one.object_name)),
         ]
-        return " → ".join(told)
+        return " → ".join(names)
 
 
 class Mention(NamedTuple):
-    """A name in the question that facts are about."""
+    """A name in the question that is a known entity."""
 
     entity: int
     start: int
@@ -92,10 +95,10 @@ class Mention(NamedTuple):
 
 
 def spans_of(question: str, *, named: bool) -> dict[tuple[int, int], int]:
-    """Every run of words in a question that may be a name, with the id that it would have: those that begin with a
-    capital or a quote, or the others."""
+    """Return every run of words in a question that may be a name, with its id: if `named`, those that begin with a
+    capital or a quote, else the others."""
     words = list(_WORD.finditer(question))
-    if len(words) > _MOST_WORDS:
+    if len(words) > _MAX_WORDS:
         return {}
     found: dict[tuple[int, int], int] = {}
     for first, word in enumerate(words):
@@ -109,7 +112,7 @@ def spans_of(question: str, *, named: bool) -> dict[tuple[int, int], int]:
         common = text.lower() in _STOP
         if common and (not named or first + 1 == len(words) or words[first + 1][0].islower()):
             continue  # "What is …", but "The Wheel of Time"
-        for last in words[first : first + (_LONGEST_NAME if named else _LONGEST_NOUN)]:
+        for last in words[first : first + (_MAX_NAME if named else _MAX_NOUN)]:
             if last[0][0] in '"“':
                 break
             if last[0] not in _STOP and not (common and last is word):
@@ -118,7 +121,7 @@ def spans_of(question: str, *, named: bool) -> dict[tuple[int, int], int]:
 
 
 def link(spans: dict[tuple[int, int], int], known: Collection[int]) -> list[Mention]:
-    """The names among some spans that facts are about, the longest where they overlap."""
+    """Return the spans that are known entities; of overlapping ones the longest."""
     found = [Mention(entity, *span) for span, entity in spans.items() if entity in known]
     found.sort(key=lambda one: one.start - one.end)
     kept: list[Mention] = []
@@ -129,7 +132,7 @@ def link(spans: dict[tuple[int, int], int], known: Collection[int]) -> list[Ment
 
 
 class Similarity:
-    """How far a word of a question means a word of a relation, between 0 and 1."""
+    """Similarity of a question word and a word of a relation, 0 to 1."""
 
     def __init__(self, vectors: WordVectors | None) -> None:
         self._vectors_of = vectors
@@ -166,19 +169,19 @@ class Similarity:
 
 @lru_cache(maxsize=8)
 def similarity_by(vectors: WordVectors | None) -> Similarity:
-    """The comparison by some word vectors, which keeps what it has compared."""
+    """Return the cached Similarity for a function of word vectors."""
     return Similarity(vectors)
 
 
 @lru_cache(maxsize=4096)
 def relation_words(relation: str) -> tuple[str, ...]:
-    """The words of a relation that a question may ask by."""
+    """Return the words of a relation that a question may mention."""
     words = [word for word in re.findall(r"[^\W_]+", relation.lower()) if word not in _STOP]
     return tuple(words) or (relation.lower(),)
 
 
-def asked_words(question: str, mentions: Iterable[Mention]) -> list[str]:
-    """The words of a question that say what is asked, without the names in it."""
+def content_words(question: str, mentions: Iterable[Mention]) -> list[str]:
+    """Return the content words of a question, without the names in it."""
     left = question
     for one in mentions:
         left = left[: one.start] + " " * (one.end - one.start) + left[one.end :]
@@ -186,55 +189,55 @@ def asked_words(question: str, mentions: Iterable[Mention]) -> list[str]:
     return [word for word in words if word not in _STOP and len(word) > 1]
 
 
-class Asking:
-    """One question put to the facts: the names in it, its other words, and how far relations answer to these."""
+class FactSearch:
+    """Searches the facts for one question: its names, its other words, and which relations match them."""
 
     def __init__(self, question: str, source: FactSource, similarity: Similarity, inside: Inside) -> None:
         self.mentions: list[Mention] = []
         self._facts: list[StoredFact] = []
-        for named in (True, False):  # words in small letters are names only where there is no other
+        for named in (True, False):  # try lower-case names only if there are no others
             spans = {} if self.mentions else spans_of(question, named=named)
             if spans:
-                read = source.facts_about(list(set(spans.values())), newest=True, limit=_MOST_FACTS)
+                read = source.facts_about(list(set(spans.values())), newest=True, limit=_MAX_FACTS)
                 self._facts = inside(read)
                 self.mentions = link(spans, {fact.subject for fact in self._facts})
-        self.words = asked_words(question, self.mentions)
+        self.words = content_words(question, self.mentions)
         self._weights = [_WEAK if word in _WEAK_WORDS else 1.0 for word in self.words]
         self._most = sum(self._weights) or 1.0
         self._source, self._similarity, self._inside = source, similarity, inside
         self._fits: dict[str, tuple[float, ...]] = {}
 
     def paths(self, most: int = 8) -> list[Path]:
-        """The chains of current facts that explain the question best, best first."""
+        """Return the chains of current facts that explain the question best, best first."""
         if not self.mentions or not self.words:
             return []
         nothing = (0.0,) * len(self.words)
-        open_paths = [Path(0.0, (), nothing, one.entity) for one in self.mentions[:_MOST_MENTIONS]]
+        open_paths = [Path(0.0, (), nothing, one.entity) for one in self.mentions[:_MAX_MENTIONS]]
         found: list[Path] = []
         facts = self._facts
-        for hop in range(MOST_HOPS):
+        for hop in range(MAX_HOPS):
             if hop:
                 ends = list({path.end for path in open_paths})
-                facts = self._inside(self._source.facts_about(ends, newest=True, limit=_MOST_FACTS))
+                facts = self._inside(self._source.facts_about(ends, newest=True, limit=_MAX_FACTS))
             longer = self._step(open_paths, facts) if facts else []
             found += [path for path in longer if path.score > 0]
-            # What is left of the question must be worth a hop.
-            open_paths = [path for path in longer if (1 - self.share(path)) * self._most > _HOP]
+            # Stop if the unexplained rest of the question is worth less than a hop.
+            open_paths = [path for path in longer if (1 - self.share(path)) * self._most > _HOP_COST]
             if not open_paths:
                 break
         found.sort(key=lambda path: -path.score)
         return found[:most]
 
     def share(self, path: Path) -> float:
-        """Which share of the question a path explains, between 0 and 1."""
+        """Return the share of the question that a path explains, 0 to 1."""
         return sum(weight * one for weight, one in zip(self._weights, path.explained, strict=True)) / self._most
 
     def fits(self, relation: str) -> bool:
-        """Whether the question speaks of a relation."""
-        return max(self._fit(relation), default=0.0) >= _FITS
+        """Whether the question mentions a relation."""
+        return max(self._fit(relation), default=0.0) >= _MIN_FIT
 
     def _step(self, paths: list[Path], facts: list[StoredFact]) -> list[Path]:
-        """Follow every path by one fact; keep the best."""
+        """Extend every path by one fact; return the best."""
         by_subject = current_facts(facts)
         longer: list[Path] = []
         for path in paths:
@@ -245,16 +248,18 @@ class Asking:
                 fit = self._fit(fact.relation_name)
                 explained = tuple(map(max, path.explained, fit))
                 gain = sum(map(mul, self._weights, map(sub, explained, path.explained)))
-                if gain > _HOP and max(fit) >= _FITS:
-                    score = path.score + gain - _HOP - _OLDER * age
+                if gain > _HOP_COST and max(fit) >= _MIN_FIT:
+                    score = path.score + gain - _HOP_COST - _OLDER_COST * age
                     longer.append(Path(score, (*path.facts, fact), explained, fact.object, path.silent))
                 elif not path.silent and not age and len(around) <= _FEW:
-                    longer.append(Path(path.score - _SILENT, (*path.facts, fact), path.explained, fact.object, 1))
+                    longer.append(
+                        Path(path.score - _UNEXPLAINED_COST, (*path.facts, fact), path.explained, fact.object, 1)
+                    )
         longer.sort(key=lambda path: -path.score)
         return longer[:_BEAM]
 
     def _fit(self, relation: str) -> tuple[float, ...]:
-        """How far each word of the question asks for a relation."""
+        """Return how well each word of the question matches a relation."""
         found = self._fits.get(relation)
         if found is None:
             words = relation_words(relation)
@@ -264,7 +269,7 @@ class Asking:
 
 
 def current_facts(facts: Sequence[StoredFact]) -> dict[int, list[tuple[StoredFact, int]]]:
-    """The facts of each subject that hold now, with how many newer values there are: 0 for the newest. Of a relation
+    """Return the facts of each subject that hold now, with the number of newer values: 0 for the newest. Of a relation
     with one value the newest alone is there; what was denied last is not."""
     newest_first = sorted(facts, key=lambda fact: (fact.valid_from, fact.seq, fact.number), reverse=True)
     ages: dict[tuple[int, int], int] = {}

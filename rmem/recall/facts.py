@@ -10,58 +10,58 @@ from typing import NamedTuple
 from ..facts.model import SURE, StoredFact
 from ..facts.relations import has_many
 from .explain import Explanation
-from .fact_paths import Asking, FactSource, Inside, Path, Similarity
+from .fact_paths import FactSearch, FactSource, Inside, Path, Similarity
 from .hybrid import Ranked
 
-DEPTH = 16  # rows whose facts are compared, even if fewer are asked for
-_ANSWERS = 0.6  # share of the question that a chain must explain to come first
-_HELPS = 0.45  # ... to be among the hits
-_NEARLY = 0.7  # of the best score, up to which further chains are shown
-_MOST_FACTS_OF_ROW = 8  # a memory that states more is not about one of them
+DEPTH = 16  # rows whose facts are compared, even if k is smaller
+_MIN_ANSWER = 0.6  # share of the question that a chain must explain to come first
+_MIN_HELP = 0.45  # ... to be among the hits
+_NEAR_BEST = 0.7  # least share of the best score for further chains
+_MAX_FACTS_OF_ROW = 8  # a memory with more facts is not about a single one
 
 _UNRANKED = float("-inf")
 
 Texts = Callable[[Sequence[int]], dict[int, str]]
-"""The texts of rows by seq, without those that are gone."""
+"""Reads the texts of rows by seq; removed rows are missing."""
 
 
 class FactRanking(NamedTuple):
-    """What a ranking needs to make use of facts."""
+    """The inputs of ranking by facts."""
 
     source: FactSource
     similarity: Similarity
     inside: Inside
     texts: Texts
     share: float
-    """Of the hits that chains of facts may take."""
+    """Share of the hits that chains of facts may take."""
     only_ranked: bool
-    """Whether no row may enter that was not ranked."""
+    """Whether rows outside the ranking may not be added."""
 
 
-def rank_by_facts(ranked: list[Ranked], question: str, count: int, how: FactRanking) -> list[Ranked]:
-    """The best `count` of ranked rows, best first, by what facts say of them."""
-    asking = Asking(question, how.source, how.similarity, how.inside)
-    ranked = _newest_first(ranked, asking, how)
-    paths = asking.paths()
+def rank_by_facts(ranked: list[Ranked], question: str, count: int, inputs: FactRanking) -> list[Ranked]:
+    """Reorder ranked rows by facts; return the best `count`, best first."""
+    fact_search = FactSearch(question, inputs.source, inputs.similarity, inputs.inside)
+    ranked = _promote_newest(ranked, fact_search, inputs)
+    paths = fact_search.paths()
     if paths:
-        ranked = _with_paths(ranked, paths, asking, count, how)
-    return _descending(ranked)[:count]
+        ranked = _insert_evidence(ranked, paths, fact_search, count, inputs)
+    return _match_scores_to_order(ranked)[:count]
 
 
-def _newest_first(ranked: list[Ranked], asking: Asking, how: FactRanking) -> list[Ranked]:
-    """Where rows state different values of one thing, the newest takes the best of their places."""
+def _promote_newest(ranked: list[Ranked], fact_search: FactSearch, inputs: FactRanking) -> list[Ranked]:
+    """If rows state different values of one relation, put the newest at the best of their places."""
     rows = {row.seq: row for row in ranked}
-    by_thing: dict[tuple[int, int], dict[int, StoredFact]] = {}
-    held: dict[int, int] = {}
-    for fact in how.inside(how.source.facts_at(list(rows))):
-        held[fact.seq] = held.get(fact.seq, 0) + 1
+    by_relation: dict[tuple[int, int], dict[int, StoredFact]] = {}
+    fact_counts: dict[int, int] = {}
+    for fact in inputs.inside(inputs.source.facts_at(list(rows))):
+        fact_counts[fact.seq] = fact_counts.get(fact.seq, 0) + 1
         if fact.confidence >= SURE and not fact.negated and fact.seq in rows:
-            by_thing.setdefault((fact.subject, fact.relation), {})[fact.seq] = fact
+            by_relation.setdefault((fact.subject, fact.relation), {})[fact.seq] = fact
     order = list(rows)
-    for facts in by_thing.values():
+    for facts in by_relation.values():
         if len(facts) < 2 or len({fact.object for fact in facts.values()}) < 2:
             continue
-        if max(held[seq] for seq in facts) > _MOST_FACTS_OF_ROW or not _replaces(facts, asking, how):
+        if max(fact_counts[seq] for seq in facts) > _MAX_FACTS_OF_ROW or not _replaces(facts, fact_search, inputs):
             continue
         places = sorted(order.index(seq) for seq in facts)
         newest = sorted(facts.values(), key=lambda fact: (fact.valid_from, fact.seq), reverse=True)
@@ -69,17 +69,17 @@ def _newest_first(ranked: list[Ranked], asking: Asking, how: FactRanking) -> lis
             order[place] = fact.seq
         for fact in newest[1:]:
             if fact.object != newest[0].object:
-                rows[fact.seq] = _noted(rows[fact.seq], f"replaced by {newest[0].object_name}")
+                rows[fact.seq] = _add_note(rows[fact.seq], f"replaced by {newest[0].object_name}")
     return [rows[seq] for seq in order]
 
 
-def _replaces(facts: dict[int, StoredFact], asking: Asking, how: FactRanking) -> bool:
-    """Whether a newer value replaces an older one: the question is about that relation, and it has one value; or the
-    memories say the same but for the value."""
+def _replaces(facts: dict[int, StoredFact], fact_search: FactSearch, inputs: FactRanking) -> bool:
+    """Whether a newer value replaces an older one: the question mentions the relation, which has one value; or the
+    texts differ only in the value."""
     relation = next(iter(facts.values())).relation_name
-    if asking.fits(relation) and not has_many(relation):
+    if fact_search.fits(relation) and not has_many(relation):
         return True
-    texts = how.texts(list(facts))
+    texts = inputs.texts(list(facts))
     without = set()
     for fact in facts.values():
         value = fact.object_name.casefold()
@@ -87,55 +87,57 @@ def _replaces(facts: dict[int, StoredFact], asking: Asking, how: FactRanking) ->
     return len(without) == 1 and "" not in without
 
 
-def _with_paths(ranked: list[Ranked], paths: list[Path], asking: Asking, count: int, how: FactRanking) -> list[Ranked]:
-    """The evidence of the best chains among the rows: first if a chain answers the question, else behind the first."""
+def _insert_evidence(
+    ranked: list[Ranked], paths: list[Path], fact_search: FactSearch, count: int, inputs: FactRanking
+) -> list[Ranked]:
+    """Insert the evidence of the best chains: first if a chain answers the question, else after the first row."""
     best = paths[0]
-    share = asking.share(best)
-    if share < _HELPS:
+    share = fact_search.share(best)
+    if share < _MIN_HELP:
         return ranked
     rows = {row.seq: row for row in ranked}
-    room = max(1, int(how.share * count))
+    max_inserted = max(1, int(inputs.share * count))
     chosen: dict[int, Path] = {}
     for path in paths:
-        if path.score < _NEARLY * best.score:
+        if path.score < _NEAR_BEST * best.score:
             break
         for fact in reversed(path.facts):
-            if fact.seq in rows or not how.only_ranked:
+            if fact.seq in rows or not inputs.only_ranked:
                 chosen.setdefault(fact.seq, path)
     if len(best.facts) == 1:
         chosen = {seq: path for seq, path in chosen.items() if path is best}
-    entering = list(chosen)[:room]
-    living = how.texts([seq for seq in entering if seq not in rows])
-    first = [] if share >= _ANSWERS else ranked[:1]
-    raised = []
-    for seq in entering:
+    to_insert = list(chosen)[:max_inserted]
+    texts = inputs.texts([seq for seq in to_insert if seq not in rows])
+    first = [] if share >= _MIN_ANSWER else ranked[:1]
+    inserted = []
+    for seq in to_insert:
         path = chosen[seq]
         row = rows.get(seq)
         if row is None:
-            if seq not in living:
+            if seq not in texts:
                 continue
             reason = None if not ranked or ranked[0].explanation is None else Explanation("hybrid", {})
             row = Ranked(seq, _UNRANKED, 0.0, reason)
-        row = _noted(row, str(path))
-        raised.append(row._replace(relevance=max(row.relevance, min(asking.share(path), 0.95))))
-    known = {row.seq for row in (*first, *raised)}
+        row = _add_note(row, str(path))
+        inserted.append(row._replace(relevance=max(row.relevance, min(fact_search.share(path), 0.95))))
+    known = {row.seq for row in (*first, *inserted)}
     return [
         *first,
-        *(row for row in raised if row.seq not in {one.seq for one in first}),
+        *(row for row in inserted if row.seq not in {one.seq for one in first}),
         *(row for row in ranked if row.seq not in known),
     ]
 
 
-def _noted(row: Ranked, note: str) -> Ranked:
-    """A row with what facts say of it."""
+def _add_note(row: Ranked, note: str) -> Ranked:
+    """Add a note to the explanation of a row, if it has one."""
     if row.explanation is None:
         return row
     return row._replace(explanation=replace(row.explanation, notes=[*row.explanation.notes, note]))
 
 
-def _descending(rows: list[Ranked]) -> list[Ranked]:
-    """The rows with scores that fit their order: what was raised is worth what it was raised above. The parts of a
-    score still add up to it."""
+def _match_scores_to_order(rows: list[Ranked]) -> list[Ranked]:
+    """Raise scores to match the order: a moved row gets the score of the row below it. The components of a score still
+    add up to it."""
     found: list[Ranked] = []
     below = min((row.score for row in rows if row.score != _UNRANKED), default=0.0)
     for row in reversed(rows):

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
-ALIKE = 0.7
-"""Cosine of two questions from which on what was said of one counts for the other; it counts in full at 1."""
+MIN_COSINE = 0.7
+"""Cosine of two questions above which feedback on one counts for the other; at 1 it counts in full."""
 PASSED_OVER = 0.25
-"""What it counts against a first hit that a later one was marked and it was not; a verdict counts 1."""
-MOVED = 50
-"""So many of the best hits can be moved by feedback."""
-_DIFFERING = 0.38  # share of the sign bits in which questions alike differ at most
-_OVERLAP = 60.0  # seconds; what another machine wrote may be dated earlier than what was read before it
+"""Weight against a first hit that got no feedback while a later one was useful; explicit feedback has weight 1."""
+MAX_MOVED = 50
+"""Number of the best hits that feedback can move."""
+_MAX_DIFFERING = 0.38  # largest share of sign bits in which similar questions differ
+_OVERLAP = 60.0  # seconds to read again: feedback of another machine may have an earlier time
 
 
 class LearnedFeedback:
-    """The feedback of a store, by question. It follows the store, so several processes learn from each other."""
+    """The feedback of a store, by question; reads new feedback of other processes, too."""
 
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
@@ -44,24 +44,24 @@ class LearnedFeedback:
 
     def _clear(self) -> None:
         self._newest = float("-inf")
-        self._places: dict[str, int] = {}  # question → its row in the vectors
-        self._said: list[dict[tuple[str, str], float]] = []  # for each question: (recall, memory) → what it counts
+        self._places: dict[str, int] = {}  # question -> its row in the vectors
+        self._verdicts: list[dict[tuple[str, str], float]] = []  # per question: (recall, memory) -> weight
         self._vectors: VectorColumns | None = None
 
     def evidence(self, store: RecordStore, question: str) -> dict[str, float]:
-        """What was said of memories for questions like this one: positive where they were useful."""
+        """Return the feedback on memories for similar questions, by memory id; positive if useful."""
         with self._lock:
-            self._follow(store)
-            if not self._said:
+            self._update(store)
+            if not self._verdicts:
                 return {}
             found: defaultdict[str, float] = defaultdict(float)
-            for place, share in self._alike(question).items():
-                for (_, memory_id), counts in self._said[place].items():
+            for place, share in self._similar_questions(question).items():
+                for (_, memory_id), counts in self._verdicts[place].items():
                     found[memory_id] += share * counts
             return found
 
-    def _follow(self, store: RecordStore) -> None:
-        """Read what is new; all of it where something was removed."""
+    def _update(self, store: RecordStore) -> None:
+        """Read new feedback; read all again if some was removed."""
         version = store.feedback_version()
         if version == self._version:
             return
@@ -79,38 +79,40 @@ class LearnedFeedback:
                 continue
             place = self._places.get(one.question)
             if place is None:
-                place = self._places[one.question] = len(self._said)
-                self._said.append({})
+                place = self._places[one.question] = len(self._verdicts)
+                self._verdicts.append({})
                 new.append(one.question)
-            self._said[place][one.key] = 1.0 if one.useful else -PASSED_OVER if one.passed_over else -1.0
+            self._verdicts[place][one.key] = 1.0 if one.useful else -PASSED_OVER if one.passed_over else -1.0
         if new:
             vectors = self._embed(new)
             if self._vectors is None:
                 self._vectors = VectorColumns(vectors.shape[1])
             self._vectors.append(vectors)
 
-    def _alike(self, question: str) -> dict[int, float]:
-        """The questions that are like this one, and what each counts, from 0 to 1."""
+    def _similar_questions(self, question: str) -> dict[int, float]:
+        """Return similar questions and their weights, 0 to 1."""
         assert self._vectors is not None
-        ((near, cosines),) = self._vectors.nearby(self._embed([question]), _DIFFERING)
-        shares = np.square(np.clip((cosines - ALIKE) / (1 - ALIKE), 0, 1))
-        alike = {place: share for place, share in zip(near.tolist(), shares.tolist(), strict=True) if share > 0}
-        for same in (question, hash_question(question)):
-            if same in self._places:
-                alike[self._places[same]] = 1.0
-        return alike
+        ((rows, cosines),) = self._vectors.nearby(self._embed([question]), _MAX_DIFFERING)
+        shares = np.square(np.clip((cosines - MIN_COSINE) / (1 - MIN_COSINE), 0, 1))
+        weights = {place: share for place, share in zip(rows.tolist(), shares.tolist(), strict=True) if share > 0}
+        for form in (question, hash_question(question)):
+            if form in self._places:
+                weights[self._places[form]] = 1.0
+        return weights
 
 
-def moved(store: RecordStore, ranked: Sequence[Ranked], evidence: Mapping[str, float], most: float) -> Sequence[Ranked]:
-    """Rows in the order that feedback gives them. No score moves by more than `most`: by half of it for one verdict on
+def rank_by_feedback(
+    store: RecordStore, ranked: Sequence[Ranked], evidence: Mapping[str, float], most: float
+) -> Sequence[Ranked]:
+    """Adjust scores by feedback and sort again. A score changes by at most `most`: by half of it for one feedback on
     this very question, by three quarters for three."""
     ids = store.ids_at([row.seq for row in ranked])
-    if len(ids) < len(ranked):  # some have gone meanwhile
+    if len(ids) < len(ranked):  # some were removed meanwhile
         return ranked
     result = []
     for row, memory_id in zip(ranked, ids, strict=True):
-        said = evidence.get(memory_id, 0.0)
-        change = most * said / (1 + abs(said))
+        verdict = evidence.get(memory_id, 0.0)
+        change = most * verdict / (1 + abs(verdict))
         if change and row.explanation is not None:
             row.explanation.components["feedback"] = change
         result.append(row._replace(score=row.score + change) if change else row)

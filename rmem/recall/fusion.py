@@ -1,4 +1,4 @@
-"""Bringing the two sides together: words and vectors, each in standard deviations of its own best scores.
+"""Combine the scores of words and vectors, each in standard deviations of its own best scores.
 
 Plain reciprocal-rank fusion lost to BM25 alone in our measurements, so scores are fused, not ranks. Mean and
 deviation come from the best few hundred scores of a side: those of all rows would make a rare word stand a
@@ -18,11 +18,11 @@ Scores = npt.NDArray[np.float32]
 
 Exact = npt.NDArray[np.float64]
 
-_FLOOR = -2.0  # how badly a row can do
+_FLOOR = -2.0  # lowest standardised score
 
 
 def scale_of(values: Scores, pool: int, least: float = 0.0) -> tuple[float, float]:
-    """Mean and deviation of the best `pool` values; a deviation of 0 means that they tell nothing apart. The fewer
+    """Return mean and deviation of the best `pool` values; a deviation of 0 means that all are equal. The fewer
     values there are, the less is known of their deviation: of n it is no smaller than `least` / √n, so that two values
     which are nearly the same do not stand far apart."""
     if not values.size:

@@ -1,7 +1,7 @@
 """One hybrid ranking: words and vectors → fused → context and priors → the best.
 
 Every row is looked at by both sides. In a small survey all rows go on; in a large one those that either side
-finds best, and the neighbours that these may lift: the rest cannot reach the top."""
+finds best, and the neighbours whose scores these may raise: the rest cannot reach the top."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..index.text_features import TELLS_TIME
 from . import context
 from .explain import Explanation
 from .fusion import scale_of, standardised
-from .phrases import saying
+from .phrases import rows_with_phrase
 from .question import Question, is_open, without_names
 from .relevance import WEIGHTS, features, relevance
 from .settings import RecallSettings
@@ -27,27 +27,27 @@ Scores = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float32]
 QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
-"""(question without names, weight of a word) → its vector; None where there are no vectors."""
+"""(question without names, weight of a word) -> its vector; None for a store without vectors."""
 
-_SIDE = 448  # of a larger survey: rows that each side sends on
-_LIFTED = 160  # of those: how many may lift their neighbours
-_RESCORED = 448
+_ROWS_PER_SIDE = 448  # candidates by words, and by vectors, if there are too many rows to rank all
+_WITH_NEIGHBOURS = 160  # of these candidates: those whose neighbours are added
+_ACCURATE = 448
 _LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = (
     0.3,
     0.2,
     1.4,
-)  # what must set few rows apart: a share of the best, cosines, …
-FUNCTION_WORD = 0.5  # what words outside the index weigh in a question's vector
+)  # least deviation for few rows: a share of the best word score, a cosine, a fused score
+FUNCTION_WORD = 0.5  # weight of words outside the index in a question's vector
 
 
-def _united(positions: Sequence[Positions]) -> Positions:
-    """All of them once, ascending."""
+def _merge_sorted(positions: Sequence[Positions]) -> Positions:
+    """Merge positions: distinct, ascending."""
     every = np.sort(np.concatenate(positions))
     return every[np.append(True, every[1:] != every[:-1])] if every.size else every
 
 
 class Ranked(NamedTuple):
-    """A row by its seq, and its score."""
+    """A row by its seq, with its score."""
 
     seq: int
     score: float
@@ -56,7 +56,7 @@ class Ranked(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """Candidates, their scores and what these are made of."""
+    """Candidates, their scores and the components of these."""
 
     at: Positions
     total: Scores
@@ -64,11 +64,11 @@ class _Scored(NamedTuple):
     vectors: Scores
     lent: Scores
     deviation: float
-    fused: Scores  # what words, vectors and neighbours come to
+    fused: Scores  # words, vectors and neighbours together
     added: dict[str, Scores]
 
     def components(self, number: int, ranking: Hybrid) -> dict[str, float]:
-        """The parts of the score of one candidate; they add up to it."""
+        """Return the components of the score of one candidate; they add up to it."""
         inverse = 1 / self.deviation if self.deviation else 0.0
         parts = {
             "words": float(self.words[number]) * inverse,
@@ -91,7 +91,7 @@ class Hybrid:
         self.named = survey.actors_named(question.text)
         bare = without_names(question.topic, [name for _, name in self.named])
         self.words = QuestionWords(survey, question, bare, settings, soft=True)
-        # Where only a time or a person is asked for, that decides.
+        # If the question asks only for a time or a person, these decide.
         self.emphasis = settings.open if is_open(self.words.weights) else 1.0
         by_itself = self.emphasis > 1 and (len(self.named) == 1 or question.span is not None)
         self.lexical = np.zeros_like(self.words.scores) if by_itself else self.words.scores
@@ -101,15 +101,15 @@ class Hybrid:
         self.cosines = survey.cosines(self.vector) if self.vector is not None else None
 
     def _weight(self, word: str) -> float:
-        """How telling a word is among these rows, for embedders that can weigh."""
+        """Return the weight (idf) of a word among these rows, for embedders that weigh words."""
         return self.words.weights.get(word, FUNCTION_WORD)
 
     def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Ranked]:
-        """The best rows, best first."""
+        """Return the best rows, best first."""
         at = self._candidates(allowed, count)
         if not at.size:
             return []
-        scored = self._scored(at)
+        scored = self._score(at)
         total = scored.total
         if allowed is not None:
             total = np.where(allowed[at], total, -np.inf)
@@ -121,12 +121,12 @@ class Hybrid:
         seqs = self.survey.seq[at[best]].tolist()
         found = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, strict=True)
         return [
-            Ranked(seq, score, one, self._explained(place, scored.components(number, self)) if explain else None)
+            Ranked(seq, score, one, self._explain(place, scored.components(number, self)) if explain else None)
             for number, place, seq, score, one in found
         ]
 
     def _relevance(self, at: Positions, scores: Scores) -> Scores:
-        """How likely each of the best rows answers the question."""
+        """Return the relevance of each of the best rows."""
         asked = sum(self.words.weights.values())
         words = self.lexical[at] / np.float32(asked or 1)
         cosines = np.zeros(at.size, np.float32) if self.cosines is None else self.cosines.at(at)
@@ -138,34 +138,34 @@ class Hybrid:
         return relevance(features(words, cosines, scores, len(self.words.weights)), weights, of_another)
 
     def _candidates(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
-        """Rows that may reach the top, ascending; the best of them are looked at closely."""
+        """Return rows that may reach the top, ascending; compute accurate cosines for the best of them."""
         survey = self.survey
         if survey.small or survey.size <= 2 * count:
             at = np.arange(survey.size)
             if self.cosines is not None and self.cosines.estimated:
-                self.cosines.look_closely(self._most_promising(at, self._rough(at)))
+                self.cosines.look_closely(self._promising_rows(at, self._rough_scores(at)))
             return at
-        wanted = max(_SIDE, 4 * count)
+        wanted = max(_ROWS_PER_SIDE, 4 * count)
         found = [most(self.lexical, wanted)]
         if self.cosines is not None:
             found.append(self.cosines.best(wanted))
         if self.emphasis > 1:
-            found.append(self._asked_for(wanted))
-        at = _united(found)
+            found.append(self._named_rows(wanted))
+        at = _merge_sorted(found)
         if allowed is not None and int(allowed[at].sum()) < count:
-            at = _united([at, np.flatnonzero(allowed)])
-        rough = self._rough(at)
+            at = _merge_sorted([at, np.flatnonzero(allowed)])
+        rough = self._rough_scores(at)
         if self.cosines is not None:
-            self.cosines.look_closely(self._most_promising(at, rough))
-        lifting = at[least(-rough, _LIFTED)]
+            self.cosines.look_closely(self._promising_rows(at, rough))
+        raising = at[least(-rough, _WITH_NEIGHBOURS)]
         if allowed is None and self.emphasis <= 1 and at.size > wanted:
             at = at[least(-rough, wanted)]
-        before, after = survey.before(lifting), survey.after(lifting)
-        near = _united([at, before, survey.before(before), after, survey.after(after)])
+        before, after = survey.before(raising), survey.after(raising)
+        near = _merge_sorted([at, before, survey.before(before), after, survey.after(after)])
         return near[int(np.searchsorted(near, 0)) :]
 
-    def _asked_for(self, wanted: int) -> Positions:
-        """The newest rows of the time and of the one person that the question names."""
+    def _named_rows(self, wanted: int) -> Positions:
+        """Return the newest rows of the time and of the one person that the question names."""
         found = [np.empty(0, np.int64)]
         if self.question.span is not None:
             times, span = self.survey.column("time"), self.question.span
@@ -175,12 +175,12 @@ class Hybrid:
             found.append(np.flatnonzero(self.survey.column("actor") == self.named[0][0])[-wanted:])
         return np.concatenate(found)
 
-    def _most_promising(self, at: Positions, rough: Scores) -> Positions:
-        """Rows that are worth a closer look."""
-        return at[least(-rough, _RESCORED)]
+    def _promising_rows(self, at: Positions, rough: Scores) -> Positions:
+        """Return the rows whose accurate cosines are worth computing."""
+        return at[least(-rough, _ACCURATE)]
 
-    def _rough(self, at: Positions) -> Scores:
-        """A first fused score, good enough to choose by."""
+    def _rough_scores(self, at: Positions) -> Scores:
+        """Return a rough fused score, to choose candidates."""
         words = self.lexical[at]
         rough = (1 - self.share) * standardised(words, scale_of(words, self.settings.pool))
         if self.cosines is not None:
@@ -188,8 +188,8 @@ class Hybrid:
             rough = rough + self.share * standardised(cosines, scale_of(cosines, self.settings.pool))
         return rough.astype(np.float32)
 
-    def _scored(self, at: Positions) -> _Scored:
-        """The score of each candidate."""
+    def _score(self, at: Positions) -> _Scored:
+        """Score each candidate."""
         survey, settings, question = self.survey, self.settings, self.question
         own = self.lexical[at]
         words_scale = scale_of(own, settings.pool, _LEAST_WORDS * float(own.max()))
@@ -208,15 +208,15 @@ class Hybrid:
         own_words, own_vectors = words(at), vectors(at)
         if survey.small:
             around = survey.once(settings, lambda: context.Surroundings(survey, at, settings))
-            lending = np.append(own_words + own_vectors, np.float32(0)).take(around.places)
+            neighbour_scores = np.append(own_words + own_vectors, np.float32(0)).take(around.places)
         else:
             around = context.Surroundings(survey, at, settings)
-            lending = words(around.places) + vectors(around.places)
-            lending *= around.places >= 0
-        lent = around.lent(lending, settings)
-        lifted = own_words + own_vectors + lent
-        scale = scale_of(lifted, settings.pool, _LEAST_FUSED)
-        scored = standardised(lifted, scale)
+            neighbour_scores = words(around.places) + vectors(around.places)
+            neighbour_scores *= around.places >= 0
+        lent = around.lent(neighbour_scores, settings)
+        combined = own_words + own_vectors + lent
+        scale = scale_of(combined, settings.pool, _LEAST_FUSED)
+        scored = standardised(combined, scale)
         added = {"session": np.float32(settings.session) * around.session_prior(scored, settings.pool)}
         actors = survey.column_at("actor", at)
         if len(self.named) == 1:
@@ -224,7 +224,7 @@ class Hybrid:
         if question.asks_own and (assistants := survey.assistants()):
             added["own"] = np.float32(-settings.own) * np.isin(actors, assistants)
         for phrase in question.quoted:
-            said = saying(survey, phrase, np.ones(survey.size, np.bool_))[at]
+            said = rows_with_phrase(survey, phrase, np.ones(survey.size, np.bool_))[at]
             added["quoted"] = added.get("quoted", np.float32(0)) + np.float32(settings.quoted) * said
         if question.asks_time:
             tells = survey.column_at("flags", at) & TELLS_TIME != 0
@@ -236,7 +236,7 @@ class Hybrid:
         total = sum(added.values(), scored + around.standing)
         return _Scored(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 
-    def _explained(self, at: int, components: dict[str, float]) -> Explanation:
+    def _explain(self, at: int, components: dict[str, float]) -> Explanation:
         notes = []
         if len(self.named) == 1:
             notes.append(f"the question names {self.named[0][1]}")

@@ -1,4 +1,4 @@
-"""What must and must not be said, word for word."""
+"""Select rows by phrases that their text must or must not contain, word for word."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from .question import Question
 Mask = npt.NDArray[np.bool_]
 
 
-def allowed_rows(survey: FilteredRows, question: Question) -> Mask | None:
-    """Rows that hold every phrase that they must and none that they must not; None for all."""
+def allowed_rows(found_rows: FilteredRows, question: Question) -> Mask | None:
+    """Return the mask of rows with every `must` phrase and no `must_not` phrase; None for all rows."""
     if not (question.must or question.must_not):
         return None
-    allowed = np.ones(survey.size, np.bool_)
+    allowed = np.ones(found_rows.size, np.bool_)
     for phrase in question.must:
-        allowed &= saying(survey, phrase, allowed)
+        allowed &= rows_with_phrase(found_rows, phrase, allowed)
     for phrase in question.must_not:
-        allowed &= ~saying(survey, phrase, allowed)
+        allowed &= ~rows_with_phrase(found_rows, phrase, allowed)
     return allowed
 
 
-def _holding(survey: FilteredRows, word: Word) -> Mask:
-    held = np.zeros(survey.size, np.bool_)
-    held[survey.matches(word.hashes).at] = True
+def _rows_with_word(found_rows: FilteredRows, word: Word) -> Mask:
+    held = np.zeros(found_rows.size, np.bool_)
+    held[found_rows.matches(word.hashes).at] = True
     return held
 
 
-def saying(survey: FilteredRows, phrase: Phrase, among: Mask) -> Mask:
-    """Rows (among some) whose text holds a phrase word for word."""
+def rows_with_phrase(found_rows: FilteredRows, phrase: Phrase, among: Mask) -> Mask:
+    """Return those rows of `among` (or of all) whose text contains a phrase word for word."""
     candidates = among.copy()
     for word in question_words(phrase.written):
-        # Words that may be missing from the index, such as function words of some language, prove nothing.
+        # Function words of some languages are not in the index, so they cannot exclude a row.
         if len(word.text) > 2 and word.text.isalpha() and word.text not in VOTES:
-            candidates &= _holding(survey, word)
+            candidates &= _rows_with_word(found_rows, word)
     at = np.flatnonzero(candidates)
-    candidates[at] = [says(text, phrase) for text in survey.texts(at)]
+    candidates[at] = [says(text, phrase) for text in found_rows.texts(at)]
     return candidates

@@ -16,11 +16,11 @@ from ..index.analyser import plain
 from ..index.bits import unit_vector
 from ..index.filtered_rows import FilteredRows
 from ..models import Hit
-from .budget import fitting
+from .budget import take_fitting
 from .engine import MODES, rank
 from .fact_paths import FactSource, similarity_by
 from .facts import DEPTH, FactRanking, rank_by_facts
-from .feedback import MOVED, LearnedFeedback, moved
+from .feedback import MAX_MOVED, LearnedFeedback, rank_by_feedback
 from .hybrid import Ranked
 from .question import Question, read_question
 from .settings import RecallSettings
@@ -35,7 +35,7 @@ Vector = npt.NDArray[np.float32]
 
 
 class RecallRequest(NamedTuple):
-    """A checked question with all that is asked for beside it."""
+    """A checked question with all arguments of a recall."""
 
     text: str
     question: Question
@@ -100,7 +100,7 @@ def parse_request(
 
 
 def _phrases(field: str, given: object) -> Sequence[str]:
-    """Words or phrases; one may be given by itself."""
+    """Check a word or phrase, or a list of them."""
     if given is None or (isinstance(given, list | tuple) and not given):
         return ()
     phrases = checks.names(field, given)
@@ -130,12 +130,12 @@ def search(
         found = embedder.embed_query(text, weigh)
         return found if found.any() else None
 
-    # With a budget, further hits may take the place of those that are too long.
+    # With a token budget, rank more rows: later hits may replace those that are too long.
     count = request.k if request.token_budget is None else 4 * request.k
-    facts = _facts_of(store, rows, request)
+    facts = _fact_ranking(store, rows, request)
     most = request.settings.feedback if request.mode == "hybrid" else 0.0
     evidence = learned.evidence(store, request.text) if most else {}
-    deeper = max(count, MOVED if evidence else 0, DEPTH if facts is not None else 0)
+    deeper = max(count, MAX_MOVED if evidence else 0, DEPTH if facts is not None else 0)
     ranked: Sequence[Ranked] = rank(
         rows,
         request.question,
@@ -146,15 +146,17 @@ def search(
         explain=request.explain,
     )
     if evidence:
-        ranked = moved(store, ranked, evidence, most)
+        ranked = rank_by_feedback(store, ranked, evidence, most)
     if facts is not None and ranked:
         ranked = rank_by_facts(list(ranked), request.question.text, count, facts)
     ranked = ranked[:count]
     return RankedRows(request, ranked)
 
 
-def _facts_of(store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest) -> FactRanking | None:
-    """How facts take part in a ranking; None where they do not."""
+def _fact_ranking(
+    store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest
+) -> FactRanking | None:
+    """Return the inputs of ranking by facts; None if facts are not used."""
     share = request.settings.facts
     if request.mode != "hybrid" or not share or not isinstance(store, FactSource):
         return None
@@ -178,7 +180,7 @@ def _facts_of(store: RecordStore, rows: FilteredRows | CandidateSource, request:
 
 
 def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:
-    """Read the memories of ranked rows, as many as the request asks for; rows that are gone are left out."""
+    """Read the memories of ranked rows, up to k of the request; skip rows that were removed."""
     request = found.request
     ranked = [row for row in found.rows if row.relevance >= request.min_relevance]
     memories = dict(store.memories_at([row.seq for row in ranked]))
@@ -188,5 +190,5 @@ def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:
         if row.seq in memories
     ]
     if request.token_budget is not None:
-        hits = fitting(hits, lambda hit: hit.text, request.token_budget)[: request.k]
+        hits = take_fitting(hits, lambda hit: hit.text, request.token_budget)[: request.k]
     return hits

@@ -1,4 +1,4 @@
-"""Reading a question: its words, what it quotes, the time it names and what it asks for.
+"""Parse a question: its words, quotations, the time it names and what it asks for.
 
 Any text is a question, and nothing in it is an operator: what must or must not be said is given beside it. What stands
 in double quotes raises the memories that hold it; others may still answer."""
@@ -16,22 +16,22 @@ from ..timewords import Span, time_span
 
 _PHRASE = re.compile(r'"([^"]{1,1000})"|“([^”]{1,1000})”')
 _ASKS_TIME = re.compile(r"^\W*(?:\w+\W+){0,2}when\b|\b(?:what|which) (?:year|month|day|date|time)\b|\bhow long\b")
-_OWN = re.compile(
+_ABOUT_ASKER = re.compile(
     r"\b(?:i|my|me|mine|myself|we|our|ours|us|ich|mein\w*|mir|mich|wir|unser\w*|je|mon|mes|moi|nous|notre|nos|yo|mi|mis|"
     r"nosotr\w+|nuestr\w+|я|мой|моя|мо[ёе]|мои|мне|меня|мы|наш\w*)\b|我|私|僕"
 )
-_TOLD_BY_ANOTHER = re.compile(
+_BY_ANOTHER = re.compile(
     r"\b(?:did|have|had) you\b|\byou(?:'ve| have| had)? (?:said|told|mention|recommend|suggest|gave|given|list|explain|"
     r"provid|describ|wrote|written|made|propos|advis)|\byour (?:answer|advice|recommendation|suggestion|explanation)"
 )
-_OPEN = frozenset(
+_EMPTY_WORDS = frozenset(
     """happen happens happened happening occur occurred do does did done doing say says said tell told talk talked
     discuss discussed go goes went going see saw seen know remember recall mention mentioned work worked working
     new news anything something everything thing things stuff event events update updates memory memories
     last next day days week weeks weekend month months year years today yesterday ago recent recently lately
     latest""".split()
 )
-_MOST_QUOTED = 8  # phrases; a pasted file has more, and stresses none of them
+_MAX_QUOTED = 8  # phrases; more are a pasted file, which emphasises none
 _DATA = re.compile(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
 _WORDS = re.compile(r"\w+")
 
@@ -50,7 +50,7 @@ class Question:
     span: Span | None
     asks_time: bool
     asks_own: bool
-    """Whether it asks for what the asker said, not for what somebody told the asker."""
+    """Whether it asks for what the asker said, not for what others said to the asker."""
 
 
 def read_question(text: str, now: datetime, must: Sequence[str] = (), must_not: Sequence[str] = ()) -> Question:
@@ -66,14 +66,14 @@ def read_question(text: str, now: datetime, must: Sequence[str] = (), must_not: 
         quoted=_quoted(text),
         span=span,
         asks_time=bool(_ASKS_TIME.search(lowered)),
-        asks_own=bool(_OWN.search(lowered)) and not _TOLD_BY_ANOTHER.search(lowered),
+        asks_own=bool(_ABOUT_ASKER.search(lowered)) and not _BY_ANOTHER.search(lowered),
     )
 
 
 def _quoted(text: str) -> tuple[Phrase, ...]:
-    """What stands in quotes; nothing where so much does that it stresses nothing."""
-    found = [one[1] or one[2] for one in islice(_PHRASE.finditer(text), _MOST_QUOTED + 1)]
-    return () if len(found) > _MOST_QUOTED or _DATA.search(text) else _phrases(found)
+    """Return quoted phrases; none if there are so many that they emphasise nothing."""
+    found = [one[1] or one[2] for one in islice(_PHRASE.finditer(text), _MAX_QUOTED + 1)]
+    return () if len(found) > _MAX_QUOTED or _DATA.search(text) else _phrases(found)
 
 
 def _phrases(written: Iterable[str]) -> tuple[Phrase, ...]:
@@ -88,12 +88,12 @@ def _without_time(text: str, span: Span | None) -> str:
 
 
 def is_open(words: Iterable[str]) -> bool:
-    """Whether the words of a question ask for anything at all: "what happened?", "what did Ann do?"."""
-    return all(word in _OPEN for word in words)
+    """Whether the words of a question name no subject: "what happened?", "what did Ann do?"."""
+    return all(word in _EMPTY_WORDS for word in words)
 
 
 def without_names(text: str, names: Sequence[str]) -> str:
-    """A question without the names of actors, which say who and not what."""
+    """Remove the names of actors from a question; they say who and not what."""
     if not names:
         return text
     longest_first = sorted(names, key=len, reverse=True)

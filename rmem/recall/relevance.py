@@ -18,13 +18,13 @@ WEIGHTS = {
     "lexical": (-5.29, 8.90, 0.0, 0.0, 0.59, 0.0, 0.58),
     "vector": (-5.03, 0.0, 6.33, 0.0, 3.39, 0.0, 0.56),
 }
-"""A constant, then one weight for each feature; by what a store and a question offer."""
+"""A constant, then one weight per feature; by which features the store and the question have."""
 OF_ANOTHER = -2.0
-"""For a memory of somebody else than the one whom the question names. It was not trained: no free set swaps people."""
+"""Added for a memory of another person than the question names. Not trained: no free data set swaps people."""
 
 
 def features(words: Scores, cosines: Scores, scores: Scores, asked: int) -> npt.NDArray[np.float64]:
-    """One line of FEATURES for each hit, best first. `words` is BM25 over the sum of the words' weights."""
+    """Return one row of FEATURES per hit, best first. `words` is BM25 divided by the sum of the words' weights."""
     held = np.clip(words, 0, 1.2).astype(np.float64)
     near = cosines.astype(np.float64)
     ahead = scores.astype(np.float64) - float(scores[0])
@@ -34,7 +34,7 @@ def features(words: Scores, cosines: Scores, scores: Scores, asked: int) -> npt.
 
 
 def relevance(found: npt.NDArray[np.float64], weights: tuple[float, ...], of_another: npt.NDArray[np.bool_]) -> Scores:
-    """The relevance of each hit."""
+    """Return the relevance of each hit, 0 to 1."""
     total = weights[0] + found @ np.array(weights[1:]) + OF_ANOTHER * of_another
     likely: Scores = (1 / (1 + np.exp(-total))).astype(np.float32)
     return likely

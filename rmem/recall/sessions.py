@@ -1,4 +1,4 @@
-"""Hits by session: which conversation, task or run a question is about."""
+"""Group hits by session: which conversation, task or run a question is about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..models import Hit
 
 @dataclass(slots=True)
 class SessionHits:
-    """A session, how well it answers, and its hits, best first."""
+    """A session, its score, and its hits, best first."""
 
     agent: str
     session: str | None
@@ -20,8 +20,8 @@ class SessionHits:
 
 
 def by_session(hits: Sequence[Hit]) -> list[SessionHits]:
-    """The sessions of some hits, best first. A session scores by a soft maximum of its hits, ½ ln Σ exp(2 · score):
-    the best one decides, several good ones help.
+    """Return the sessions of some hits, best first. A session scores by a soft maximum of its hits, ½ ln Σ exp(2 ·
+    score): the best one decides, several good ones help.
 
         for found in by_session(brain.recall("the flaky upload test", k=100)):
             print(found.session, len(found.hits))

@@ -1,4 +1,4 @@
-"""Every knob of the ranking. What each earns on which kind of memories is in docs/decisions/0019."""
+"""All settings of the ranking. What each earns on which kind of memories is in docs/decisions/0019."""
 
 from __future__ import annotations
 
@@ -19,59 +19,59 @@ class RecallSettings:
     """
 
     k1: float = 0.5
-    """BM25: how soon a repeated word stops counting."""
+    """BM25 k1: how soon repetitions of a word stop counting."""
     b: float = 0.75
-    """BM25: how much long memories are held back."""
+    """BM25 b: how much long memories are penalised."""
     soft_floor: float = 0.3
-    """Cosine from which a word of a memory counts as a relative of a question word."""
+    """Least cosine of a word in the memories and a question word to count as similar."""
     soft_weight: float = 0.7
-    """What a relative counts, times its cosine."""
+    """Weight of a similar word, times its cosine."""
     soft_most: int = 8
-    """At most so many relatives of a word, the closest first."""
+    """Most similar words per question word, the closest first."""
     dense: float = 0.4
-    """Share of the vector side; the words have the rest."""
+    """Weight of vectors, 0 to 1; words have the rest."""
     pool: int = 500
-    """Mean and deviation of a side come from its best so many scores, so that they mean the same in any store."""
+    """Number of best scores that give mean and deviation, so that these are comparable between stores."""
     context: float = 60.0
-    """Words up to which a memory is understood by what surrounds it; `spread` to `specific` fade beyond."""
+    """Length in words up to which context counts for a memory; `spread` to `specific` decay beyond."""
     spread: float = 0.3
-    """What a word counts that stands in the neighbouring turn (half of it at two steps)."""
+    """Weight of a word in the neighbouring turn (half of it at two steps)."""
     near: float = 0.18
-    """Score lent by each of the four turns around."""
+    """Share of the score that each of the four surrounding turns adds."""
     answer: float = 0.4
-    """Further score that a question lends to the turn behind it."""
+    """Further share that a question adds to the turn after it."""
     session: float = 0.6
-    """Weight of the best memory of the session."""
+    """Weight of the best score in the session."""
     asking: float = 0.8
-    """Taken from turns that ask rather than tell."""
+    """Subtracted from turns that are questions."""
     reacting: float = 0.3
-    """Taken from turns that open as a mere reaction ("Thanks", "Wow")."""
+    """Subtracted from turns that begin as a reaction ("Thanks", "Wow")."""
     length: float = 0.5
-    """For turns that say more: times ln(1 + distinct words)."""
+    """Added for substance: times ln(1 + distinct words)."""
     specific: float = 0.3
-    """For turns that name things: times ln(1 + names, numbers and quotations)."""
+    """Added for details: times ln(1 + names, numbers and quotations)."""
     own: float = 2.0
-    """Taken from what an assistant said, if the question speaks of the asker ("what did I …", "my …")."""
+    """Subtracted from what an assistant said, if the question is about the asker ("what did I …", "my …")."""
     actor: float = 1.4
-    """For memories of the one actor whom the question names."""
+    """Added for memories of the one actor whom the question names."""
     quoted: float = 1.0
-    """For memories that hold, word for word, what the question has in quotes."""
+    """Added for memories that contain what the question quotes, word for word."""
     when: float = 1.0
-    """For memories that speak of a time, if the question asks for one."""
+    """Added for memories that mention a time, if the question asks for one."""
     time: float = 2.0
-    """For memories inside the span of time that the question names, fading outside it."""
+    """Added for memories inside the time span that the question names, decaying outside it."""
     time_before: float = 3.0
-    """Days over which that fades before a date."""
+    """Days over which that decays before a date."""
     time_after: float = 14.0
-    """Days over which it fades after a date: things are often told later."""
+    """Days over which it decays after a date: things are often told later."""
     open: float = 5.0
     """Factor on `time` and `actor` when the question asks for nothing else ("what happened yesterday?")."""
     importance: float = 1.0
-    """Times the memory's importance above its default of 0.5."""
+    """Added times the importance above its default of 0.5."""
     facts: float = 0.6
     """Share of the hits that chains of facts may take; 0 leaves facts out of the ranking."""
     feedback: float = 1.5
-    """At most so much is added or taken for what was said of a memory as an answer to questions like this one."""
+    """Most that feedback on similar questions adds to or subtracts from a score."""
     time_words: str = "boost"
     """What time words in a question do: "boost", "filter" or "off"."""
 

@@ -22,13 +22,13 @@ from ..index.numbers import as_number, path_hash
 
 Distances = npt.NDArray[np.float64]
 
-_OTHER = 2.0  # squared deviations between two numbers drawn at random, and so between two different texts
+_OTHER = 2.0  # squared distance of two random numbers in deviations, and of two different texts
 _MISSING = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class StateQuestion:
-    """The values of a state: numbers by their hashed path, and marks of everything else."""
+    """The values of a state: numbers by hashed path, and hashes of all other values."""
 
     paths: tuple[int, ...]
     values: tuple[float, ...]
@@ -51,9 +51,9 @@ class StateQuestion:
         return len(self.values) + len(self.marks)
 
 
-def deviations(survey: FilteredRows, question: StateQuestion) -> tuple[float, ...]:
-    """How much the numbers under each path differ among these rows."""
-    return tuple(_deviation(survey.numbers(path)) for path in question.paths)
+def deviations(found_rows: FilteredRows, question: StateQuestion) -> tuple[float, ...]:
+    """Return the standard deviation of the numbers under each path among these rows."""
+    return tuple(_deviation(found_rows.numbers(path)) for path in question.paths)
 
 
 def _deviation(column: npt.NDArray[np.float64]) -> float:
@@ -61,38 +61,38 @@ def _deviation(column: npt.NDArray[np.float64]) -> float:
     if not known.size:
         return 1.0
     peak = float(np.abs(known).max())
-    if peak < 1e-300:  # nothing, or so little that its inverse does not fit
+    if peak < 1e-300:  # zero, or so small that 1 / peak overflows
         return 1.0
-    spread = float((known / peak).std()) * peak  # squares of very large numbers do not fit
+    spread = float((known / peak).std()) * peak  # scaled, because squares of very large numbers overflow
     return spread if spread > 1e-12 * peak else peak
 
 
 def similar_rows(
-    survey: FilteredRows, question: StateQuestion, scales: tuple[float, ...], k: int
+    found_rows: FilteredRows, question: StateQuestion, scales: tuple[float, ...], k: int
 ) -> tuple[npt.NDArray[np.int64], Distances]:
-    """The positions of the k rows most like a state, and their distances. Of equals the last steps come first; rows
-    that share no path and no value with the question are left out."""
-    total = np.full(survey.size, _OTHER * len(question.marks))
-    shared = np.zeros(survey.size, np.bool_)
+    """Return the positions of the k rows most similar to a state, and their distances. Ties go to later steps; rows
+    without any path or value of the question are left out."""
+    total = np.full(found_rows.size, _OTHER * len(question.marks))
+    shared = np.zeros(found_rows.size, np.bool_)
     for path, value, scale in zip(question.paths, question.values, scales, strict=True):
-        away = survey.numbers(path) - value
+        away = found_rows.numbers(path) - value
         away *= 1 / scale
         np.clip(away, -1e150, 1e150, out=away)  # NaN stays NaN
         away *= away
         held = ~np.isnan(away)
         shared |= held
         total += np.where(held, away, _MISSING)
-    marked = survey.with_attributes(question.marks)
+    marked = found_rows.with_attributes(question.marks)
     for number in range(len(question.marks)):
         at, _ = marked.part(number)
         total[at] -= _OTHER
         shared[at] = True
-    rows = survey.once("last steps first", lambda: np.argsort(survey.column("step"), kind="stable")[::-1])
+    rows = found_rows.once("last steps first", lambda: np.argsort(found_rows.column("step"), kind="stable")[::-1])
     rows = rows[shared[rows]]
     best = rows[top(-total[rows], k)]
     return best, np.sqrt(np.maximum(total[best], 0.0) / max(len(question), 1))
 
 
 def similarity(distance: float) -> float:
-    """1 for the same state, falling with distance: 0.5 at one deviation."""
+    """Convert a distance to a similarity: 1 for the same state, 0.5 at one deviation."""
     return 1 / (1 + distance) if math.isfinite(distance) else 0.0

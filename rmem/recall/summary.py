@@ -1,4 +1,4 @@
-"""Summaries without a language model: the sentences that say most, chosen from the texts and in their order.
+"""Summarise without a language model: choose the most informative sentences of the texts, in their order.
 
 A sentence counts for being central (near to what the others say), for holding what must not be lost (errors,
 decisions, numbers, names) and for saying what the chosen ones do not say yet."""
@@ -19,16 +19,16 @@ Matrix = npt.NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Matrix]
 
 CENTRAL = 0.5
-"""Weight of how near a sentence is to all others, from 0 to 1 within the texts."""
+"""Weight of the mean similarity of a sentence to all others, scaled to 0 to 1."""
 ERROR, DECISION, NUMBER, NAME = 1.0, 0.8, 0.6, 0.4
-"""What a sentence gains that speaks of an error or a decision, or holds a number or a name."""
+"""Added for a sentence that mentions an error or a decision, or contains a number or a name."""
 ASKING, REACTING, SHORT = 0.3, 0.5, 0.4
-"""What a sentence loses that only asks or only reacts, or has less than four words."""
+"""Subtracted for a sentence that only asks or reacts, or has fewer than four words."""
 REPEATING = 1.2
-"""What it loses, times the cosine, for being like a sentence that was chosen already."""
+"""Subtracted, times the cosine, for similarity to a sentence already chosen."""
 
-_MOST = 4000  # sentences that are looked at: the newest
-_LONGEST = 600  # characters of a sentence; what is longer is cut where a clause ends
+_MAX_SENTENCES = 4000  # the newest are considered
+_MAX_LENGTH = 600  # characters of a sentence; longer ones are cut at the end of a clause
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])\s*")
 _CLAUSE = re.compile(r"(?<=[,;:])\s+")
 _LABEL = re.compile(r"[^\W\d_][\w .-]{0,39}:(?=\s)")
@@ -52,7 +52,7 @@ _NAME = re.compile(  # a name inside a sentence, a path or identifier, CAPITALS,
 
 
 class Sentence(NamedTuple):
-    """A sentence, and who said it ("user:", or nothing)."""
+    """A sentence and its speaker ("user:", or empty)."""
 
     label: str
     text: str
@@ -63,30 +63,32 @@ class Sentence(NamedTuple):
 
 
 def summarise(texts: Sequence[str], token_budget: int, embed: Embed) -> str:
-    """The most telling sentences of texts such as "user: I moved to Paris.", within a number of tokens.
+    """Return the most informative sentences of texts such as "user: I moved to Paris.", within `token_budget` tokens.
 
     What comes out is what went in: no word is new. Sentences of one speaker that follow each other share a line.
     """
-    sentences = _distinct([sentence for text in texts for sentence in split(text)][-_MOST:])
+    sentences = _distinct([sentence for text in texts for sentence in split(text)][-_MAX_SENTENCES:])
     if not sentences or token_budget < 1:
         return ""
     if sum(one.cost for one in sentences) <= token_budget:
-        return _written(sentences)
+        return _format_sentences(sentences)
     chosen = _choose(sentences, token_budget, embed)
     if chosen:
-        return _written([sentences[at] for at in sorted(chosen)])
-    best = max(range(len(sentences)), key=lambda at: (weight(sentences[at].text), -at))  # none of them fits
-    return shorten(_written([sentences[best]]), token_budget)
+        return _format_sentences([sentences[at] for at in sorted(chosen)])
+    best = max(
+        range(len(sentences)), key=lambda at: (weight(sentences[at].text), -at)
+    )  # none fits: use the best, shortened
+    return shorten(_format_sentences([sentences[best]]), token_budget)
 
 
 def _distinct(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Each once, where it was said last."""
+    """Drop repeated sentences; keep the last occurrence."""
     last = {(one.label, " ".join(one.text.lower().split())): at for at, one in enumerate(sentences)}
     return [sentences[at] for at in sorted(last.values())]
 
 
 def split(text: str) -> list[Sentence]:
-    """The sentences of a text, line by line; who speaks at its beginning speaks in all of them."""
+    """Split a text into sentences, line by line; the speaker at its beginning applies to all."""
     label = _LABEL.match(text)
     said, rest = (label[0], text[label.end() :]) if label else ("", text)
     found: list[Sentence] = []
@@ -104,18 +106,18 @@ def split(text: str) -> list[Sentence]:
 
 
 def _short(sentence: str) -> list[str]:
-    if len(sentence) <= _LONGEST:
+    if len(sentence) <= _MAX_LENGTH:
         return [sentence] if sentence else []
     parts = [""]
     for clause in _CLAUSE.split(sentence):
-        if parts[-1] and len(parts[-1]) + len(clause) > _LONGEST:
+        if parts[-1] and len(parts[-1]) + len(clause) > _MAX_LENGTH:
             parts.append("")
         parts[-1] = f"{parts[-1]} {clause}".strip()
-    return [part[at : at + _LONGEST] for part in parts for at in range(0, len(part), _LONGEST)]
+    return [part[at : at + _MAX_LENGTH] for part in parts for at in range(0, len(part), _MAX_LENGTH)]
 
 
 def weight(sentence: str) -> float:
-    """What a sentence is worth by itself: for what it holds, less for merely asking or reacting."""
+    """Weigh a sentence by its content; less if it only asks or reacts."""
     manner = text_features_of(sentence)
     gained = ERROR * bool(_ERROR.search(sentence)) + DECISION * bool(_DECISION.search(sentence))
     gained += NUMBER * bool(_NUMBER.search(sentence)) + NAME * min(2, len(_NAME.findall(sentence))) / 2
@@ -124,7 +126,7 @@ def weight(sentence: str) -> float:
 
 
 def _choose(sentences: Sequence[Sentence], budget: int, embed: Embed) -> list[int]:
-    """Positions of the best that fit together, one after the other: the best, the best that adds to it, …"""
+    """Choose positions greedily within the budget: the best, then the best that adds to it, …"""
     costs = np.array([one.cost for one in sentences])
     vectors = embed([one.text for one in sentences])
     near = vectors @ vectors.sum(axis=0)
@@ -137,7 +139,7 @@ def _choose(sentences: Sequence[Sentence], budget: int, embed: Embed) -> list[in
         value = np.where(open_, worth - REPEATING * np.maximum(like, 0), -np.inf)
         best = int(value.argmax())
         if chosen and value[best] <= 0:
-            break  # what is left repeats or says nothing
+            break  # the rest only repeats
         chosen.append(best)
         budget -= int(costs[best])
         like = np.maximum(like, vectors @ vectors[best])
@@ -146,7 +148,7 @@ def _choose(sentences: Sequence[Sentence], budget: int, embed: Embed) -> list[in
     return chosen
 
 
-def _written(sentences: Sequence[Sentence]) -> str:
+def _format_sentences(sentences: Sequence[Sentence]) -> str:
     lines: list[list[str]] = []
     last: str | None = None
     for one in sentences:

@@ -1,4 +1,4 @@
-"""The words of a question at work: the terms that stand for each, their relatives, and what they score."""
+"""Score the words of a question: the terms of each word, similar words in the memories, and BM25 over the rows."""
 
 from __future__ import annotations
 
@@ -25,34 +25,36 @@ _COMMON, _MANY = 0.05, 1024  # words in more rows than this share, or than this,
 
 @dataclass(slots=True)
 class Part:
-    """A question word and its terms, which lie side by side in the scored terms."""
+    """A question word and its terms, which are adjacent in the scored terms, from `first` on."""
 
     word: str
     names: list[str]
-    own: int  # how many of the terms are the word itself
+    own: int  # number of terms of the word itself; the rest are of similar words
     first: int
 
 
-class Related(Protocol):
-    """What knows the words of the memories."""
+class SimilarWords(Protocol):
+    """A source of words in the memories that are similar to question words."""
 
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]: ...
 
 
-class Sought(NamedTuple):
-    """The terms of a question and what each counts, word by word."""
+class QuestionTerms(NamedTuple):
+    """The terms of a question and their weights, word by word."""
 
     parts: list[Part]
     terms: list[int]
     shares: list[float]
 
     def weights(self, rows: int, counts: Sequence[int]) -> dict[str, float]:
-        """How telling each word is; `counts` are the rows that hold each term."""
+        """Return the idf of each word; `counts` are the numbers of rows with each term."""
         return {part.word: idf(rows, max(counts[part.first : part.first + part.own], default=0)) for part in self.parts}
 
 
-def sought(source: Related, question: Question, text: str, settings: RecallSettings, *, soft: bool) -> Sought:
-    """The words of a question (less the names in it) with their relatives among the words of the memories."""
+def question_terms(
+    source: SimilarWords, question: Question, text: str, settings: RecallSettings, *, soft: bool
+) -> QuestionTerms:
+    """Find the terms of a question without its names, and with `soft` those of similar words in the memories."""
     parts: list[Part] = []
     terms: list[int] = []
     shares: list[float] = []
@@ -71,16 +73,16 @@ def sought(source: Related, question: Question, text: str, settings: RecallSetti
                 terms.append(term)
                 shares.append(settings.soft_weight * cosine)
         parts.append(part)
-    return Sought(parts, terms, shares)
+    return QuestionTerms(parts, terms, shares)
 
 
 class QuestionWords:
-    """Every word of a question (less the names in it), scored over a survey. `scores` is BM25 for each row."""
+    """Every word of a question without its names, scored over filtered rows. `scores` is BM25 for each row."""
 
     def __init__(
         self, survey: FilteredRows, question: Question, text: str, settings: RecallSettings, *, soft: bool
     ) -> None:
-        found = sought(survey, question, text, settings, soft=soft)
+        found = question_terms(survey, question, text, settings, soft=soft)
         self._parts = found.parts
         self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
         self._counts = self._scored.counts()
@@ -88,9 +90,9 @@ class QuestionWords:
         self.scores = self._sum(survey, settings, settings.spread if soft and settings.context else 0.0)
 
     def _sum(self, survey: FilteredRows, settings: RecallSettings, spread: float) -> Scores:
-        """Each row's sum over the words of the best term. A word also counts, weakly, for the turns around one that
-        holds it: half of that again at two steps."""
-        total = np.zeros(survey.size + 1, np.float32)  # the last place takes what is lent to nobody (-1)
+        """Sum the best term of each word for each row. A word also counts, by `spread`, for the turns next to one that
+        contains it, and by half of that at two steps."""
+        total = np.zeros(survey.size + 1, np.float32)  # the last place collects what goes to position -1
         scratch = np.zeros(survey.size + 1, np.float32)
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
         few = min(_COMMON * survey.population + 256, _MANY)
@@ -112,7 +114,7 @@ class QuestionWords:
         return total[: survey.size]
 
     def matches(self, at: int) -> list[WordMatch]:
-        """Which words a row answered, each by its best term."""
+        """Return the words that a row matches, each by its best term."""
         matched = []
         for part in self._parts:
             best = WordMatch(part.word, "", 0.0)
@@ -127,7 +129,7 @@ class QuestionWords:
 
 
 def _neighbours(survey: FilteredRows, parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """The rows one and two steps after and before those of all parts, a line for each step."""
+    """Return the rows one and two steps after and before those of all parts, a row for each step."""
     at = np.concatenate([np.empty(0, np.int64), *parts])
     after, before = survey.after(at), survey.before(at)
     return np.stack([after, survey.after(after), before, survey.before(before)])

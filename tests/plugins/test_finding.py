@@ -292,7 +292,7 @@ def test_what_a_plugin_gives_must_be_of_its_kind(good):
     good.put("nil", {"stores": {"nil": "good_plugin:nothing"}, "embedders": {"nil": "good_plugin:nothing"}})
     with pytest.raises(ConfigError, match="must give a MemoryStore or a RecordStore, but gave a NoneType"):
         Brain("nil://x")
-    with pytest.raises(ConfigError, match="must give an Embedder, but gave a NoneType"):
+    with pytest.raises(ConfigError, match="must return an Embedder, but returned a NoneType"):
         embedder_for("nil")
 
 

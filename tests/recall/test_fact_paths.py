@@ -11,7 +11,7 @@ from rmem.facts.extract import facts_in
 from rmem.facts.model import StoredFact, flags_of, name_id
 from rmem.models import Memory
 from rmem.recall.explain import Explanation
-from rmem.recall.fact_paths import Asking, Similarity
+from rmem.recall.fact_paths import FactSearch, Similarity
 from rmem.recall.facts import FactRanking, rank_by_facts
 from rmem.recall.hybrid import Ranked
 
@@ -37,8 +37,8 @@ class Facts:
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         return [fact for fact in self.facts if fact.seq in seqs]
 
-    def asking(self, question: str) -> Asking:
-        return Asking(question, self, Similarity(word_vectors), list)
+    def asking(self, question: str) -> FactSearch:
+        return FactSearch(question, self, Similarity(word_vectors), list)
 
     def best(self, question: str) -> str:
         paths = self.asking(question).paths()
@@ -155,7 +155,7 @@ def test_no_row_enters_where_words_must_be_held() -> None:
 
 def test_facts_outside_the_filter_are_not_followed() -> None:
     facts = Facts(*KEATS)
-    asking = Asking(
+    asking = FactSearch(
         "What is the place of death of the author of Endymion?", facts, Similarity(word_vectors),
         lambda found: [fact for fact in found if fact.seq != 0],
     )  # fmt: skip
