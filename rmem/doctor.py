@@ -29,6 +29,7 @@ from .stores.base import Progress
 from .stores.packing import short_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
+from .vectors.engine import VectorEngine
 
 Result = TypeVar("Result")
 
@@ -59,6 +60,10 @@ def examine(address: str | Path | None = None) -> list[Finding]:
     try:
         findings.append(Finding("store", True, store.describe()))
         findings += store.read_transaction(lambda: [_run_check(check, store) for check in _CHECKS])
+        engine = VectorEngine(store, None)
+        if (told := engine.examine()) is not None:
+            findings.append(Finding("vector engine", *told))
+        engine.close()
     finally:
         store.close()
     return findings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .. import checks
 from ..errors import ConfigError, RemanenceError, StoreUnreachableError
 from ..filters import Filter
-from ..forks import new_lock
+from ..forks import Forking, new_lock, watch
 from ..stores.base import RecordStore
 from ..stores.capabilities import VectorFeed
 from . import KNOWN, open_vectors
@@ -28,7 +28,7 @@ _GIVEN = "given: "
 _ID = "store_id"
 
 
-class VectorEngine:
+class VectorEngine(Forking):
     """`VectorEngine(store, "qdrant://…")`, with a VectorIndex, with "none", or with None for the one that the store has
     noted."""
 
@@ -38,6 +38,11 @@ class VectorEngine:
         self._looked = False
         self._follower: VectorFollower | None = None
         self._problem: str | None = None
+        watch(self)
+
+    def after_fork_in_child(self) -> None:
+        """Connections of most engines do not survive a fork. A child opens its own; without one the store answers."""
+        self._looked, self._follower = self._wanted == "none", None
 
     def attach(self) -> None:
         """Use the engine that is wanted, and note it in the store."""
@@ -149,6 +154,24 @@ class VectorEngine:
         count = follower.rebuild()
         held = "vectors" if count is None else f"{count:,} vectors"
         return f"{follower.index.name} with {held}"
+
+    def examine(self) -> tuple[bool, str] | None:
+        """Whether the engine holds what the store does, and how that is; None without an engine."""
+        follower = self.follower
+        if follower is None:
+            return None if self._problem is None else (False, self._problem)
+        try:
+            follower.follow()
+            held = follower.index.count()
+        except RemanenceError as error:
+            return False, str(error)
+        known = self._store.stats().vectors
+        if held is not None and held != known:
+            return (
+                False,
+                f"{follower.index.name} holds {held:,} vectors, the store {known:,}: rmem reindex fills it anew",
+            )
+        return True, f"{known:,} at {follower.index.name}"
 
     def close(self) -> None:
         """Bring the engine up to the store and let it go. Closing twice is harmless."""

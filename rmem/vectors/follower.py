@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import RemanenceError, StoreUnreachableError, VectorError
+from ..feedback import new_token
 from ..filters import Filter
 from ..forks import new_lock
 from ..index.bits import top
@@ -18,14 +20,25 @@ from .base import FieldFilter, Fields, Vector, VectorIndex
 
 log = logging.getLogger(__name__)
 
-MARK = "vectors_mark"
 BEHIND = 4096  # rows that the store compares itself, and that a recall may bring to the engine
 _BATCH = 1024  # rows read and sent at a time
 _SAVED = 4096  # rows after which it is noted how far the engine has come
 _FURTHER = 4  # times as many hits where the engine does not know the whole filter
 _MOST = 4096  # hits asked for at once
-_NOTHING = VectorState(0, 0, "")
 _FAILED = (StoreUnreachableError, VectorError)  # VectorError: a collection that holds others than ours
+
+
+class Mark(NamedTuple):
+    """How far an engine has come, and which filling of it this is: another one after it was emptied."""
+
+    row: int = 0
+    change: int = 0
+    generation: str = ""
+    filling: str = ""
+
+    @property
+    def state(self) -> VectorState:
+        return VectorState(self.row, self.change, self.generation)
 
 
 class VectorFollower:
@@ -35,23 +48,35 @@ class VectorFollower:
         self.store, self.index = store, index
         self._breaker = CircuitBreaker(index.name)
         self._lock = new_lock()
-        self._mark: VectorState | None = None
+        self._mark: Mark | None = None
+        self._key = f"vectors_mark {index.name}"
         self._unsaved = self._written = 0
 
     @property
-    def mark(self) -> VectorState:
+    def mark(self) -> Mark:
         """How far the engine has come."""
         if self._mark is None:
-            noted = json.loads(self.store.get_meta(MARK) or "{}")
-            held = noted.get("index") == self.index.name
-            self._mark = VectorState(noted["row"], noted["change"], noted["generation"]) if held else _NOTHING
+            self._mark = self._noted()
+        return self._mark
+
+    def _noted(self) -> Mark:
+        """How far it has come as the store notes it, for every process and for the next one."""
+        return Mark(**json.loads(self.store.get_meta(self._key) or "{}"))
+
+    def _adopt(self) -> Mark:
+        """Take over what other processes have done meanwhile."""
+        noted, mine = self._noted(), self.mark
+        if noted.filling != mine.filling:
+            self._mark = noted
+        else:
+            self._mark = mine._replace(row=max(mine.row, noted.row), change=max(mine.change, noted.change))
         return self._mark
 
     def follow(self, most: int | None = None) -> bool:
         """Bring the engine up to the store, by at most so many rows; whether it is there."""
         with self._lock, self._breaker:
-            now, mark = self.store.vector_state(), self.mark
-            if now == mark:
+            mark, now = self._adopt(), self.store.vector_state()
+            if now == mark.state:
                 return True
             went_back = (
                 now.row < mark.row or now.change < mark.change
@@ -67,23 +92,23 @@ class VectorFollower:
             if removed is None:
                 return False
             gone, change = removed
-            self.index.delete([seq for seq in gone if seq <= mark.row])
+            self.index.delete(gone)
             self._mark = mark._replace(change=change)
             self._unsaved += sent + len(gone)
             if self._unsaved >= _SAVED or gone:
                 self._save()
             return mark.row >= now.row
 
-    def _anew(self, now: VectorState, mark: VectorState) -> VectorState:
+    def _anew(self, now: VectorState, mark: Mark) -> Mark:
         """Empty the engine: the store has other vectors now, or it is unknown what went."""
-        if mark != _NOTHING:
+        if mark.filling:
             log.warning("the vectors at %s are filled in anew", self.index.name)
+        self._mark = Mark(0, now.change, now.generation, new_token())
+        self._save()  # first: other processes must not take an engine for full that is being emptied
         self.index.clear(range(1, max(mark.row, now.row) + 1))
-        self._mark = VectorState(0, now.change, now.generation)
-        self._save()
         return self._mark
 
-    def _send(self, mark: VectorState, now: VectorState) -> VectorState:
+    def _send(self, mark: Mark, now: VectorState) -> Mark:
         """The next rows to the engine; how far it has come then."""
         batch = [row for row in self.store.vectors_after(mark.row, _BATCH) if row.seq <= now.row]
         held = [row for row in batch if row.vector is not None]
@@ -97,15 +122,14 @@ class VectorFollower:
 
     def _save(self) -> None:
         self.index.flush()
-        noted = self.mark._asdict() | {"index": self.index.name}
-        self.store.set_meta(MARK, json.dumps(noted))
+        self.store.set_meta(self._key, json.dumps(self.mark._asdict()))
         self._unsaved = 0
 
     def catch_up(self) -> bool:
         """Best-effort follow() before a recall; log failures. Whether the engine may be asked: it then lacks so few
         rows that the store compares those itself."""
         try:
-            now, mark = self.store.vector_state(), self.mark
+            mark, now = self._adopt(), self.store.vector_state()
             if now.generation == mark.generation and now.row - mark.row <= BEHIND and now.change == mark.change:
                 return True
             self.follow(BEHIND)
