@@ -19,7 +19,7 @@ from rmem.integrations.langchain import BrainChatHistory, BrainVectorStore
 
 standard = [
     pytest.mark.framework("langchain-core", "its own tests"),
-    pytest.mark.asyncio
+    pytest.mark.asyncio,
     pytest.mark.filterwarnings("ignore:.*is not an async function"),
 ]
 """Marks for the standard tests, some of which are async."""
