@@ -1,4 +1,4 @@
-"""The Claude Agent SDK on a Brain: tools in the process, hooks that remember by themselves, and transcripts of sessions.
+"""The Claude Agent SDK on a Brain: tools in the process, hooks that remember, and transcripts of sessions.
 
 from rmem.integrations.claude_agent_sdk import BrainSessionStore, memory_hooks, memory_server
 options = ClaudeAgentOptions(mcp_servers={"rmem": memory_server(brain)}, hooks=memory_hooks(brain),
