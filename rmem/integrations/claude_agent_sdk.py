@@ -118,7 +118,7 @@ class BrainSessionStore(SessionStore):
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """The subpaths of a session."""
-        scope = {"project": key["project_key"]}
+        scope: dict[str, Any] = {"project": key["project_key"]}
         held = await asyncio.to_thread(self._turns.memories, key["session_id"], **scope)
         return [path for path in dict.fromkeys(memory.contents["subpath"] for memory in held) if path]
 
@@ -143,7 +143,7 @@ class BrainSessionStore(SessionStore):
         return self.brain.get_many(named) if named else []
 
 
-def _scope(key: SessionKey) -> dict[str, str]:
+def _scope(key: SessionKey) -> dict[str, Any]:
     return {"project": key["project_key"], "subpath": key.get("subpath") or ""}
 
 

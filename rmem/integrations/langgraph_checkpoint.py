@@ -293,7 +293,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
         key = self._id_of(*place)
         return {"id": key, "agent": self.agent, "type": WRITE, "text": text, "importance": 0, "metadata": own}
 
-    def _dump(self, value: Any) -> list[str]:
+    def _dump(self, value: Any) -> Sequence[str]:
         kind, data = self.serde.dumps_typed(value)
         return [kind, b64encode(data).decode()]
 
