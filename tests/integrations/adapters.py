@@ -200,10 +200,26 @@ def anthropic(brain: Brain) -> Adapter:
     return Adapter(keep, find)
 
 
+def claude_agent_sdk(brain: Brain) -> Adapter:
+    from mcp import Client
+
+    from rmem.integrations.claude_agent_sdk import memory_server
+
+    async def called(user: str, tool: str, **arguments: str) -> str:
+        async with Client(memory_server(brain, user=user)["instance"]) as client:
+            return str((await client.call_tool(tool, arguments)).content[0].text)
+
+    return Adapter(
+        lambda user, text: asyncio.run(called(user, "remember", text=text)),
+        lambda user, question: asyncio.run(called(user, "recall", question=question)).splitlines(),
+    )
+
+
 ADAPTERS: dict[str, tuple[str, Callable[[Brain], Adapter]]] = {  # by distribution: the module it is known by
     "agent-framework-core": ("agent_framework", agent_framework),
     "anthropic": ("anthropic", anthropic),
     "autogen-core": ("autogen_core", autogen),
+    "claude-agent-sdk": ("claude_agent_sdk", claude_agent_sdk),
     "crewai": ("crewai", crewai),
     "google-adk": ("google.adk", google_adk),
     "langchain-core": ("langchain_core", langchain),

@@ -13,6 +13,8 @@ EVENTS = (
     "SessionEnd",
 )  # fmt: skip
 
+MATCHERS = {"PostToolUse": "*", "PostToolUseFailure": "*"}
+
 
 def tool(command: Command) -> Tool:
     home = folder("CLAUDE_CONFIG_DIR", user_home() / ".claude")
@@ -29,7 +31,7 @@ def tool(command: Command) -> Tool:
                 settings,
                 NAME,
                 handlers(NAME, EVENTS, command, timeout=SECONDS),
-                matchers={"PostToolUse": "*", "PostToolUseFailure": "*"},
+                matchers=MATCHERS,
             ),
             Server(servers, {"type": "stdio", **server_of(command)}),
             skill(home),
