@@ -21,7 +21,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
   const box = h("input", {list: "agents", value: chosen ?? "", autocomplete: "off"});
   replace(content, h("h1", null, t`Agents and tiers`), names.length ? [
     h("form", {class: "row", onsubmit: event => { event.preventDefault(); location.hash = address("agents", {agent: box.value}); }},
-      field(t`Agent`, box, t`${plural(names.length, t`agent`, t`agents`)} ${names.length === 1 ? t`remembers` : t`remember`} something here.`),
+      field(t`Agent`, box, plural(names.length, t`agent`, t`agents`)),
       h("datalist", {id: "agents"}, names.slice(0, 500).map(name => h("option", {value: name}))), h("button", null, t`Show`)),
     shares(t`Memories by agent`, agents, name => address("agents", {agent: name}))] : h("p", null, t`No agent remembers anything yet.`),
   one, fades, quality);
