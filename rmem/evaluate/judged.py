@@ -25,7 +25,7 @@ def question_set(feedback: Iterable[Feedback]) -> QuestionSet:
         if one.question and one.memory_id and not one.passed_over:
             told = verdicts.pop(one.question, {})
             verdicts[one.question] = {**told, one.memory_id: one.useful}
-    found = []
+    found: list[Question] = []
     for text, told in list(verdicts.items())[-_MOST_QUESTIONS:]:
         if right := {key: 1.0 for key, useful in told.items() if useful}:
             found.append(Question(len(found) + 1, text, right, Filter(), None))

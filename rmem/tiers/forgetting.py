@@ -89,10 +89,12 @@ class ForgettingPolicy:
 
     def stable_days(self, importance: float, recalls: int = 0) -> float:
         """The days after which a memory has faded to 37 %."""
+        stable: float
         try:
-            return self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
+            stable = self.stability * (1 + self.importance_weight * importance) * self.growth ** math.log2(1 + recalls)
         except OverflowError:  # it grows beyond all numbers: such a memory does not fade
-            return math.inf
+            stable = math.inf
+        return stable
 
     def falls_at(self, trace: Trace, below: float) -> float | None:
         """When a memory fades below a retention if nobody uses it; None if never, or if steps are counted."""

@@ -83,7 +83,7 @@ def _retained(access: Access, policy: ForgettingPolicy, limit: int) -> Document:
         if not trace.pinned:
             known.append((retained, trace))
     below = 0.05 if policy.below is None else policy.below
-    fading = []
+    fading: list[Document] = []
     for retained, trace in sorted(known, key=lambda one: one[0]):
         if len(fading) >= min(limit, _MOST):
             break

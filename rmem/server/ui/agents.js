@@ -46,7 +46,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
     h("div", {class: "columns"},
       shares(t`By tier`, Object.fromEntries(Object.entries(stats.tier_distribution).map(([tier, n]) => [TIERS[tier], n])), null, {sorted: true}),
       shares(t`By type`, stats.memory_type_distribution, name => address("timeline", {agent: chosen, type: name})),
-      shares(t`By importance`, stats.importance_histogram, null, {sorted: true})),
+      shares(t`By importance`, Object.fromEntries(Object.entries(stats.importance_histogram).filter(([, n]) => n > 0)), null, {sorted: true})),
     moves && h("p", null, t`Now ${count(moves.stm_to_im)} would move from short-term to intermediate, and ${count(moves.im_to_ltm)} on to long-term memory. `,
       moves.stm_to_im + moves.im_to_ltm > 0 && h("button", {onclick: async () => {
         const done = await workspace.send("POST", "maintenance", {agent: chosen});

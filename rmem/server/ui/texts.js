@@ -1,4 +1,4 @@
-// Every text of the pages; a translation stands behind it. Written by RMEM_TEXTS=1 pytest tests/server/test_ui_texts.py
+// Every text of the pages, and its translation. RMEM_TEXTS=1 pytest tests/server/test_ui_texts.py writes it.
 export const TEXTS = {
 " (until {0})": "",
 " Ask the question there.": "",

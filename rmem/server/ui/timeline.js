@@ -130,9 +130,9 @@ function local(seconds) {
 }
 
 /** Sessions as bands, each in the first lane that is free. */
-function bands(sessions, told, x, choose) {
+function bands(sessions, x, choose) {
   const ends = [];
-  return sessions.sessions.slice().sort((one, other) => one.start - other.start).map(one => {
+  const drawn = sessions.sessions.slice().sort((one, other) => one.start - other.start).map(one => {
     const left = Math.max(0, x(one.start)), right = Math.min(WIDTH, Math.max(x(one.end), left + 3));
     let lane = ends.findIndex(end => end < left);
     if (lane < 0) lane = ends.length;
@@ -143,6 +143,7 @@ function bands(sessions, told, x, choose) {
       onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(one.session); } }},
     s("title", null, label), s("rect", {x: left, y: HEIGHT + lane * BAND, width: right - left, height: BAND - 2, rx: 2}));
   });
+  return {lanes: drawn.filter(Boolean), height: ends.length * BAND};
 }
 
 /** The bars of a histogram, and sessions as bands below. Dragging over them, or Enter on one, looks closer. */
@@ -171,8 +172,8 @@ function draw(told, zoom, sessions, choose) {
     return s("text", {x: WIDTH * part, y: HEIGHT - 6, "text-anchor": part === 0 ? "start" : part === 1 ? "end" : "middle"},
       span > 4 * 86400 ? day(time) : when(time));
   });
-  const lanes = bands(sessions, told, x, choose).filter(Boolean);
-  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT + (lanes.length ? LANES * BAND : 0)}`, role: "group",
+  const {lanes, height} = bands(sessions, x, choose);
+  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT + height}`, role: "group",
     "aria-label": t`${plural(told.total, t`memory`, t`memories`)} from ${when(told.start)} to ${when(told.end)}`},
   bars, ticks, lanes, s("text", {x: 2, y: 12}, count(highest)), brush);
   brushing(drawing, brush, (low, high) => zoom(String(told.start + span * low / WIDTH),
