@@ -49,9 +49,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("brain", "graph", "remote", "memory_builder", "aio", "doctor", "admin", "transfer", "kv"),
     ("agents", "conversation", "tables"),
     ("team", "postgres_migration", "foreign_files", "integrations"),
-    ("mcp",),
+    ("mcp", "evaluate"),
     ("server",),
-    ("testing", "evaluate"),
+    ("testing",),
     ("cli", "__main__"),
 )
 FORBIDDEN = {  # beside the layers

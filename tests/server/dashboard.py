@@ -37,10 +37,24 @@ class Window:
             self.said.append(told.text)
 
     def show(self, address: str) -> sync_api.Page:
+        self.page.goto("about:blank")  # so that the page is loaded anew, and the one before changes no address any more
         self.page.goto(f"{self.url}#/{address}")
-        self.page.reload()
         self.page.get_by_role("navigation", name="Pages").wait_for()
         return self.page
+
+    def serious(self, address: str) -> list[tuple[str, str, list[str]]]:
+        """What axe finds on a page that keeps somebody from using it."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+        page = self.show(address)
+        page.locator("h1").first.wait_for(state="attached")
+        page.wait_for_load_state("networkidle")
+        told = axe.run(page).response
+        assert len(told["passes"]) > 10
+        return [
+            (address, problem["id"], [node["html"][:200] for node in problem["nodes"]][:3])
+            for problem in told["violations"]
+            if problem["impact"] in ("serious", "critical")
+        ]
 
     def check(self) -> None:
         print(self.page.url, self.page.inner_text("body"), sep="\n")  # what a test that failed has seen

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -342,50 +344,74 @@ def test_every_page_works_on_a_phone_and_in_the_dark(chrome, attacked, admin_tok
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(chrome, attacked, admin_token, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     opened = Window(chrome, attacked, admin_token, color_scheme=scheme)
-    found = []
-    for name in ("search?q=staging port&workspace=default", "timeline", "graph", "tables", "health"):
-        page = opened.show(name)
-        page.locator("h1").first.wait_for(state="attached")
-        page.wait_for_load_state("networkidle")
-        told = axe.run(page).response
-        assert len(told["passes"]) > 10
-        for problem in told["violations"]:
-            if problem["impact"] in ("serious", "critical"):
-                found.append((name, problem["id"], [node["html"][:200] for node in problem["nodes"]][:3]))
+    pages = ("search?q=staging port&workspace=default", "timeline?live=1", "graph", "tables", "health")
+    found = [problem for name in (*pages, "memory?id=hostile&workspace=attacked") for problem in opened.serious(name)]
     opened.close()
     assert found == []
 
 
+def test_a_page_is_shown_in_the_words_of_its_catalogue(chrome, team, admin_token):
+    opened = Window(chrome, team, admin_token)
+    texts = (
+        'export const TEXTS = {"Search": "Suche", "{0}, best first.": "{0}, die besten zuerst.", "hits": "Treffer"};'
+    )
+    opened.page.route("**/texts.js", lambda route: route.fulfill(body=texts, content_type="text/javascript"))
+    page = opened.show("search?q=staging port")
+    page.get_by_text("Treffer, die besten zuerst.").wait_for()
+    page.get_by_role("link", name="Suche").wait_for()
+    opened.close()
+
+
+SHOWN = {
+    "search?q=deploy of service 7": "article",
+    "timeline": ".chart rect",
+    "agents": "figure",
+    "coding": "#main h2",
+    "health": "figure",
+}
+
+
 @pytest.mark.slow
 def test_pages_are_painted_within_a_second_with_100_000_memories(chrome, tmp_path):
+    """RMEM_MEMORIES=1000000 pytest tests/server/test_ui.py -m slow -k painted -s: figures, with a million."""
+    number = int(os.environ.get("RMEM_MEMORIES", "100000"))
     with Brain(tmp_path / "large.db", durability="normal") as brain:
         brain.remember_many(
             {
                 "text": f"Deploy {n} of service {n % 97} took {n % 13} minutes",
                 "agent": f"a{n % 50}",
-                "when": 1.6e9 + n * 600,
+                "session": f"s{n // 100}",
+                "when": 1.6e9 + n * 100,
             }
-            for n in range(100_000)
+            for n in range(number)
         )
     server = Running(own_settings(str(tmp_path / "large.db"), tmp_path / "server")).start()
     try:
         page = chrome.new_page()
+        page.set_default_timeout(300_000)
         page.goto(f"{server.url}/ui/#login={invite_owner(server.service)}")
         page.locator("article").first.wait_for()  # the index is read once
-        for name in ("search?q=deploy of service 7", "timeline", "health"):
+        slow: list[str] = []
+        for name, content in SHOWN.items():
+            page.goto("about:blank")
+            started = time.monotonic()
             page.goto(f"{server.url}/ui/#/{name}")
-            page.reload()
             page.locator("h1").first.wait_for(state="attached")
+            page.locator(content).first.wait_for(state="attached")
+            shown = 1000 * (time.monotonic() - started)
             paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-            assert paint < 1000, name
+            print(f"{name.partition('?')[0]}: first paint {paint:.0f} ms, content after {shown:.0f} ms")
+            slow += [name] if paint >= 1000 else []
+        assert slow == []
         page.close()
     finally:
         server.stop()
 
 
-def test_the_whole_page_is_small():
+def test_the_whole_page_is_small_and_fetched_at_once():
+    page = FILES["index.html"].content.decode()
+    assert [name for name in FILES if name.endswith(".js") and f'"{name}"' not in page] == []
     assert sum(len(gzip.compress(file.content)) for file in FILES.values()) < 100_000
 
 

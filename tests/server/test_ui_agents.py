@@ -270,3 +270,20 @@ def test_a_reader_sees_tiers_and_may_not_move_or_prune(chrome, lived):
     assert SCRIPT in page.locator("main h2").all_inner_texts()
     assert page.locator("main script, main img").count() == 0
     opened.close()
+
+
+PAGES = ("agents?agent=rover&workspace=default", *(f"coding?view={view}" for view in ("told", "inbox", "fixes")))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(chrome, lived, scheme):
+    opened = Window(chrome, lived, lived.first_token, color_scheme=scheme)
+    found = [problem for name in (*PAGES, "coding?view=sessions&session=s-0") for problem in opened.serious(name)]
+    opened.page.set_viewport_size({"width": 360, "height": 740})
+    for name in (*PAGES, f"coding?view=inbox&{HOSTILE}") if scheme == "dark" else ():
+        page = opened.show(name)
+        page.locator("h1").first.wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+    opened.close()
+    assert found == []

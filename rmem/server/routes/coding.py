@@ -76,9 +76,8 @@ def _place(access: Access, named: str | None) -> Repository | str | None:
     id = repository_id(checks.name("repository", named))
     if _is_own(access):
         last = _sessions(access).last_in(id)
-        folders = [Path.cwd()] if last is None or not last.cwd else [Path.cwd(), Path(last.cwd)]
-        for folder in folders:
-            clone = repository(folder)
+        for folder in (str(Path.cwd()), "" if last is None else last.cwd):
+            clone = repository(folder) if folder else None
             if clone is not None and clone.id == id:
                 return clone
     return id

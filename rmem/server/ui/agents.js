@@ -21,7 +21,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
   const box = h("input", {list: "agents", value: chosen ?? "", autocomplete: "off"});
   replace(content, h("h1", null, t`Agents and tiers`), names.length ? [
     h("form", {class: "row", onsubmit: event => { event.preventDefault(); location.hash = address("agents", {agent: box.value}); }},
-      field(t`Agent`, box, t`${plural(names.length, t`agent`, t`agents`)} ${names.length === 1 ? t`remembers` : t`remember`} something here.`),
+      field(t`Agent`, box, plural(names.length, t`agent`, t`agents`)),
       h("datalist", {id: "agents"}, names.slice(0, 500).map(name => h("option", {value: name}))), h("button", null, t`Show`)),
     shares(t`Memories by agent`, agents, name => address("agents", {agent: name}))] : h("p", null, t`No agent remembers anything yet.`),
   one, fades, quality);
@@ -46,7 +46,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
     h("div", {class: "columns"},
       shares(t`By tier`, Object.fromEntries(Object.entries(stats.tier_distribution).map(([tier, n]) => [TIERS[tier], n])), null, {sorted: true}),
       shares(t`By type`, stats.memory_type_distribution, name => address("timeline", {agent: chosen, type: name})),
-      shares(t`By importance`, stats.importance_histogram, null, {sorted: true})),
+      shares(t`By importance`, Object.fromEntries(Object.entries(stats.importance_histogram).filter(([, n]) => n > 0)), null, {sorted: true})),
     moves && h("p", null, t`Now ${count(moves.stm_to_im)} would move from short-term to intermediate, and ${count(moves.im_to_ltm)} on to long-term memory. `,
       moves.stm_to_im + moves.im_to_ltm > 0 && h("button", {onclick: async () => {
         const done = await workspace.send("POST", "maintenance", {agent: chosen});

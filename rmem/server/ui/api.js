@@ -1,6 +1,8 @@
 // What the pages ask the server: the REST routes that everybody uses. A session has two halves: a cookie that scripts
 // cannot read, and this key, which other hosts and ports cannot read.
 
+import {t} from "./text.js";
+
 const KEY = "rmem-key";
 const root = new URL("..", location.href.split("#")[0]).pathname; // a reverse proxy may have put a prefix before /ui/
 
@@ -24,11 +26,11 @@ export async function ask(path, {method = "GET", body, headers = {}, accept} = {
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Failed(0, "The server does not answer. Is it still running?");
+    throw new Failed(0, t`The server does not answer. Is it still running?`);
   }
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));
-  const problem = new Failed(answer.status, told.error ?? `The server answered ${answer.status}.`);
+  const problem = new Failed(answer.status, told.error ?? t`The server answered ${answer.status}.`);
   if (answer.status === 401 && !path.startsWith("ui/")) ended(problem);
   throw problem;
 }

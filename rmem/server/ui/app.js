@@ -10,6 +10,7 @@ import * as memory from "./memory.js";
 import * as search from "./search.js";
 import * as tables from "./tables.js";
 import * as timeline from "./timeline.js";
+import {t} from "./text.js";
 
 const PAGES = {search, timeline, agents, coding, graph, tables, health, memory};
 const IN_BAR = ["search", "timeline", "agents", "coding", "graph", "tables", "health"];
@@ -43,7 +44,7 @@ async function show() {
     here = location.hash;
   };
   drawBar(name);
-  document.title = `${page.title} – Remanence`;
+  document.title = t`${page.title} – Remanence`;
   const content = h("div", {class: "page"});
   replace(main, content);
   if (!chosen) {
@@ -59,27 +60,27 @@ async function show() {
 }
 
 function tellOfNone(content) {
-  replace(content, h("h1", null, "No workspace"),
-    h("p", null, "Your token opens no workspace. Ask an administrator for a role: rmem member add NAME read."));
+  replace(content, h("h1", null, t`No workspace`),
+    h("p", null, t`Your token opens no workspace. Ask an administrator for a role: rmem member add NAME read.`));
 }
 
 function drawBar(current) {
   bar.hidden = false;
   replace(document.getElementById("nav"), IN_BAR.map(name =>
     h("a", {href: address(name), "aria-current": name === current && "page"}, PAGES[name].title)));
-  const several = workspaces.length > 1 && h("select", {"aria-label": "Workspace", onchange: event => {
+  const several = workspaces.length > 1 && h("select", {"aria-label": t`Workspace`, onchange: event => {
     chosen = workspaces.find(one => one.name === event.target.value);
     location.hash = address(place().name);
     show();
   }}, workspaces.map(one => h("option", {selected: one === chosen}, one.name)));
   replace(document.getElementById("who"), several,
-    h("button", {class: "quiet", onclick: async () => { await logOut(); askForToken(); }}, "Log out"));
+    h("button", {class: "quiet", onclick: async () => { await logOut(); askForToken(); }}, t`Log out`));
 }
 
 function askForToken(error) {
   bar.hidden = true;
   showing += 1;
-  document.title = "Log in – Remanence";
+  document.title = t`Log in – Remanence`;
   const token = h("input", {type: "password", autocomplete: "off", required: true, spellcheck: "false"});
   const told = h("div");
   const form = h("form", {class: "login", onsubmit: async event => {
@@ -92,10 +93,10 @@ function askForToken(error) {
       replace(told, problem(problemOfLogin));
       token.select();
     }
-  }}, h("h1", null, "Log in"),
-  field("Token", token, "What `rmem token create NAME` printed. It is exchanged for a session that ends when idle."),
-  h("button", {class: "main"}, "Log in"), told,
-  h("p", {class: "note"}, "For your own store, `rmem ui` in a terminal opens this page without a token."));
+  }}, h("h1", null, t`Log in`),
+  field(t`Token`, token, t`What rmem token create NAME printed. It is exchanged for a session that ends when idle.`),
+  h("button", {class: "main"}, t`Log in`), told,
+  h("p", {class: "note"}, t`For your own store, rmem ui in a terminal opens this page without a token.`));
   replace(main, form);
   if (error) replace(told, problem(error));
   token.focus();
@@ -137,5 +138,5 @@ addEventListener("keydown", event => {
     if (box) box.focus(); else location.hash = address("search");
   }
 });
-addEventListener("unhandledrejection", event => say(event.reason?.message ?? "Something went wrong."));
+addEventListener("unhandledrejection", event => say(event.reason?.message ?? t`Something went wrong.`));
 start();

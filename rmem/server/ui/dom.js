@@ -1,5 +1,7 @@
 // Elements, and how values read. Texts enter the page by textContent alone.
 
+import {t} from "./text.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, properties, children) {
@@ -113,7 +115,7 @@ export function confirmed(title, told, action) {
       h("h2", {id: "dialog-title"}, title), told.map(one => h("p", null, one)),
       h("div", {class: "row"},
         h("button", {class: "danger", onclick: () => dialog.close("yes")}, action),
-        h("button", {autofocus: true, onclick: () => dialog.close("")}, "Cancel")));
+        h("button", {autofocus: true, onclick: () => dialog.close("")}, t`Cancel`)));
     dialog.addEventListener("close", () => { const yes = dialog.returnValue === "yes"; dialog.remove(); done(yes); });
     document.body.append(dialog);
     dialog.showModal();

@@ -1,12 +1,13 @@
 // What an empty store teaches: how memories come into it.
 
 import {field, h, problem, replace, say} from "./dom.js";
+import {t} from "./text.js";
 
 const WAYS = [
-  ["From the shell", "rmem remember \"Staging runs on port 5434\" --type decision"],
-  ["From the history of a repository", "rmem import git"],
-  ["From coding agents, by themselves", "rmem install all"],
-  ["From Python", "from rmem import Brain; Brain().remember(\"Staging runs on port 5434\")"],
+  [t`From the shell`, "rmem remember \"Staging runs on port 5434\" --type decision"],
+  [t`From the history of a repository`, "rmem import git"],
+  [t`From coding agents, by themselves`, "rmem install all"],
+  [t`From Python`, "from rmem import Brain; Brain().remember(\"Staging runs on port 5434\")"],
 ];
 
 export function teach(content, workspace) {
@@ -16,16 +17,15 @@ export function teach(content, workspace) {
     event.preventDefault();
     try {
       const {ids} = await workspace.send("POST", "memories", {text: text.value});
-      say("Remembered.");
+      say(t`Remembered.`);
       location.hash = `#/memory?id=${encodeURIComponent(ids[0])}`;
     } catch (error) {
       replace(told, problem(error));
     }
-  }}, h("h2", null, "Here and now"), field("Something worth remembering", text),
-  h("button", {class: "main"}, "Remember"), told);
-  replace(content, h("h1", null, "Nothing is remembered here yet"),
-    h("p", null, "A memory is a text with a time, a type and whatever else you give it. What is remembered can be ",
-      "asked for at once, by words and by meaning."),
+  }}, h("h2", null, t`Here and now`), field(t`Something worth remembering`, text),
+  h("button", {class: "main"}, t`Remember`), told);
+  replace(content, h("h1", null, t`Nothing is remembered here yet`),
+    h("p", null, t`A memory is a text with a time, a type and whatever else you give it. What is remembered can be asked for at once, by words and by meaning.`),
     form, h("dl", {class: "ways"}, WAYS.map(([how, command]) => [h("dt", null, how),
       h("dd", null, h("code", null, command))])));
 }

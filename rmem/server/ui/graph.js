@@ -1,8 +1,9 @@
 // The graph of facts around an entity, at a time: expand it by a click, read the sentences, see what contradicts.
 
 import {count, field, h, later, plural, problem, replace, s} from "./dom.js";
+import {t} from "./text.js";
 
-export const title = "Graph";
+export const title = t`Graph`;
 const WIDTH = 900, HEIGHT = 440, MOST = 30, STEPS = 200;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
@@ -12,17 +13,17 @@ export async function show({content, parameters, workspace, address, note, isCur
   const at = h("input", {type: "date", value: asked.at});
   const goal = h("input", {value: asked.goal, list: "entities", autocomplete: "off"});
   const body = h("div");
-  replace(content, h("h1", null, "Graph"),
+  replace(content, h("h1", null, t`Graph`),
     h("form", {class: "row", onsubmit: event => {
       event.preventDefault();
       Object.assign(asked, {entity: box.value.trim(), at: at.value, goal: goal.value.trim()});
       refresh();
-    }}, field("Entity", box), names, field("At (now, if empty)", at), field("Path to (optional)", goal),
-    h("button", {class: "main"}, "Show")), body);
+    }}, field(t`Entity`, box), names, field(t`At (now, if empty)`, at), field(t`Path to (optional)`, goal),
+    h("button", {class: "main"}, t`Show`)), body);
   box.addEventListener("input", later(200, async () => {
     if (!box.value.trim()) return;
     const found = await workspace.get("graph/entities", {like: box.value.trim(), limit: 20});
-    replace(names, found.entities.map(one => h("option", {value: one.name}, plural(one.facts, "fact"))));
+    replace(names, found.entities.map(one => h("option", {value: one.name}, plural(one.facts, t`fact`, t`facts`))));
   }));
 
   async function refresh() {
@@ -40,24 +41,24 @@ export async function show({content, parameters, workspace, address, note, isCur
     const [size, entities, pairs] = await Promise.all([workspace.get("graph"),
       workspace.get("graph/entities", {limit: 60}), workspace.get("graph/contradictions", {limit: 20})]);
     if (!size.facts) {
-      return [h("h2", null, "No facts are known yet"),
-        h("p", null, "Facts are read from memories as they are remembered, such as ", h("q", null, "Billing depends on Redis."),
+      return [h("h2", null, t`No facts are known yet`),
+        h("p", null, t`Facts are read from memories as they are remembered, such as `, h("q", null, "Billing depends on Redis."),
           " State one yourself:"),
         h("p", null, h("code", null, "rmem fact add staging \"runs on\" \"port 5434\"")),
-        h("p", null, h("code", null, "rmem reindex"), " reads facts from memories that were kept before there were any.")];
+        h("p", null, h("code", null, "rmem reindex"), t` reads facts from memories that were kept before there were any.`)];
     }
-    return [h("p", null, `${plural(size.facts, "fact")}. Choose what to look at:`),
+    return [h("p", null, t`${plural(size.facts, t`fact`, t`facts`)}. Choose what to look at:`),
       h("ul", {class: "cloud"}, entities.entities.map(one => h("li", null,
         h("a", {href: address("graph", {entity: one.name})}, one.name), " ", h("small", null, count(one.facts))))),
-      pairs.contradictions.length > 0 && [h("h2", null, "Contradictions"),
+      pairs.contradictions.length > 0 && [h("h2", null, t`Contradictions`),
         h("ul", {class: "contradictions"}, pairs.contradictions.map(pair =>
           h("li", null, sentence(pair.first), h("br"), sentence(pair.second))))]];
   }
 
   async function paths() {
     const found = await workspace.get("graph/paths", {start: asked.entity, goal: asked.goal, k: 5, max_hops: 4, at: asked.at});
-    if (!found.paths.length) return h("p", null, `No way of at most four facts leads from ${asked.entity} to ${asked.goal}.`);
-    return [h("h2", null, `From ${asked.entity} to ${asked.goal}`),
+    if (!found.paths.length) return h("p", null, t`No way of at most four facts leads from ${asked.entity} to ${asked.goal}.`);
+    return [h("h2", null, t`From ${asked.entity} to ${asked.goal}`),
       h("ol", null, found.paths.map(path => h("li", null, h("ul", null, path.facts.map(one => h("li", null, sentence(one)))))))];
   }
 
@@ -66,12 +67,12 @@ export async function show({content, parameters, workspace, address, note, isCur
     const picture = h("div", {class: "chart"}), list = h("ul", {class: "facts"});
     const pairs = await workspace.get("graph/contradictions", {limit: 1000});
     for (const pair of pairs.contradictions) { red.add(pair.first.id); red.add(pair.second.id); }
-    replace(body, picture, h("p", {class: "note"}, "Choose a name to see what is connected with it too. ",
-      "Red: contradicted by another fact."), h("h2", null, "Facts"), list);
+    replace(body, picture, h("p", {class: "note"}, t`Choose a name to see what is connected with it too. `,
+      t`Red: contradicted by another fact.`), h("h2", null, t`Facts`), list);
     await expand(asked.entity);
     if (!nodes.size) {
-      replace(body, h("p", null, `Nothing is known of ${asked.entity}${asked.at ? ` at ${asked.at}` : ""}.`),
-        h("p", null, h("a", {href: address("graph")}, "All entities")));
+      replace(body, h("p", null, asked.at ? t`Nothing is known of ${asked.entity} at ${asked.at}.` : t`Nothing is known of ${asked.entity}.`),
+        h("p", null, h("a", {href: address("graph")}, t`All entities`)));
     }
 
     async function expand(name) {
@@ -96,8 +97,8 @@ export async function show({content, parameters, workspace, address, note, isCur
         try {
           const why = await workspace.get(`graph/facts/${encodeURIComponent(fact.id)}/explain`);
           replace(more, h("blockquote", null, why.sentence || why.text),
-            h("p", null, h("a", {href: address("memory", {id: fact.memory_id})}, "The memory that says it")),
-            why.others.length > 0 && [h("p", null, "Other values:"),
+            h("p", null, h("a", {href: address("memory", {id: fact.memory_id})}, t`The memory that says it`)),
+            why.others.length > 0 && [h("p", null, t`Other values:`),
               h("ul", null, why.others.map(one => h("li", null, sentence(one))))]);
         } catch (error) {
           replace(more, problem(error));
@@ -166,12 +167,12 @@ function draw(nodes, facts, red, expand) {
     const open = node.value || node.open;
     const act = () => { if (!open) expand(node.name); };
     return s("g", {class: `node${node.fixed ? " centre" : ""}${open ? "" : " closed"}`, tabindex: open ? undefined : 0,
-      role: open ? undefined : "button", "aria-label": open ? undefined : `Show what is connected with ${node.name}`,
+      role: open ? undefined : "button", "aria-label": open ? undefined : t`Show what is connected with ${node.name}`,
       onclick: act, onkeydown: event => { if (event.key === "Enter") act(); }},
     s("title", null, node.name), s("circle", {cx: node.x, cy: node.y, r: node.fixed ? 9 : 6}),
     s("text", {x: node.x, y: node.y - 11, "text-anchor": "middle"}, short(node.name, 26)));
   });
-  return s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Facts as a graph; they are listed below"},
+  return s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": t`Facts as a graph; they are listed below`},
     s("defs", null, s("marker", {id: "arrow", viewBox: "0 0 8 8", refX: 15, refY: 4, markerWidth: 7, markerHeight: 7,
       orient: "auto"}, s("path", {d: "M0 0 8 4 0 8z"}))), lines, points);
 }

@@ -5,18 +5,18 @@ import {bytes, count, day, h, plural, replace, say, table, told, when} from "./d
 import {lines, shares} from "./chart.js";
 import {t} from "./text.js";
 
-export const title = "Health";
+export const title = t`Health`;
 
 export async function show({content, workspace, address, isCurrent}) {
   const stats = await workspace.get("stats");
   if (!isCurrent()) return;
-  const members = h("section", {"aria-label": "Members and tokens"});
+  const members = h("section", {"aria-label": t`Members and tokens`});
   const growth = h("section", {"aria-label": t`Growth`}), examined = h("section", {"aria-label": t`Examination`});
-  const pruned = h("section", {"aria-label": "Pruned"}), audit = h("section", {"aria-label": "Audit"});
-  replace(content, h("h1", null, "Health"),
+  const pruned = h("section", {"aria-label": t`Pruned`}), audit = h("section", {"aria-label": t`Audit`});
+  replace(content, h("h1", null, t`Health`),
     h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
-    h("div", {class: "columns"}, shares("By type", stats.by_type, name => address("timeline", {type: name})),
-      shares("By agent", stats.by_agent, name => address("timeline", {agent: name})), shares("By tier", stats.by_tier)),
+    h("div", {class: "columns"}, shares(t`By type`, stats.by_type, name => address("timeline", {type: name})),
+      shares(t`By agent`, stats.by_agent, name => address("timeline", {agent: name})), shares(t`By tier`, stats.by_tier)),
     growth, workspace.isAdmin && examined, pruned, members, audit);
   if (workspace.isAdmin) offerExamination();
   await Promise.all([told(growth, drawGrowth()), told(pruned, drawPruned()), told(audit, drawAudit()),
@@ -52,53 +52,53 @@ export async function show({content, workspace, address, isCurrent}) {
     const aside = await workspace.get("pruned");
     if (!isCurrent()) return;
     if (!aside.memories.length) { replace(pruned); return; }
-    replace(pruned, h("h2", null, "Pruned, and can be restored"), aside.memories.slice(0, 100).map(memory =>
+    replace(pruned, h("h2", null, t`Pruned, and can be restored`), aside.memories.slice(0, 100).map(memory =>
       h("article", {class: "card"}, h("p", {class: "text"}, memory.text.slice(0, 300)),
-        h("div", {class: "row"}, h("span", {class: "note"}, `until ${when(aside.until[memory.memory_id])}`),
+        h("div", {class: "row"}, h("span", {class: "note"}, t`until ${when(aside.until[memory.memory_id])}`),
           workspace.mayWrite && h("button", {onclick: async () => {
             const done = await workspace.send("POST", "restore", {ids: [memory.memory_id]});
-            say(done.restored.length ? "Restored." : "It could not be restored: its id is in use again.");
+            say(done.restored.length ? t`Restored.` : t`It could not be restored: its id is in use again.`);
             await drawPruned();
-          }}, "Restore")))));
+          }}, t`Restore`)))));
   }
 
   async function drawMembers() { // of the whole organisation: for its administrators, which not all of a workspace are
     if ((await get("me")).role !== "ADMIN") return;
     const [who, keys] = await Promise.all([get("members", {limit: 200}), get("tokens", {limit: 200})]);
     if (!isCurrent()) return;
-    replace(members, h("h2", null, "Members and tokens"), table(["member", "role in all workspaces"],
-      who.members.map(one => [one.member, one.role]), "Members"),
-    table(["member", "label", "may", "expires", "state"], keys.tokens.map(one => [one.member, one.label,
-      one.effective_role ?? "nothing", day(one.expires), one.state]), "Tokens"));
+    replace(members, h("h2", null, t`Members and tokens`), table([t`member`, t`role in all workspaces`],
+      who.members.map(one => [one.member, one.role]), t`Members`),
+    table([t`member`, t`label`, t`may`, t`expires`, t`state`], keys.tokens.map(one => [one.member, one.label,
+      one.effective_role ?? t`nothing`, day(one.expires), one.state]), t`Tokens`));
   }
 
   async function drawAudit(cursor) {
     if (!workspace.isAdmin) {
-      replace(audit, h("h2", null, "Audit"), h("p", {class: "note"}, "Who did what is shown to administrators."));
+      replace(audit, h("h2", null, t`Audit`), h("p", {class: "note"}, t`Who did what is shown to administrators.`));
       return;
     }
     const page = await workspace.get("audit", {limit: 50, cursor}), verified = h("span", {role: "status"});
     if (!isCurrent()) return;
-    replace(audit, h("h2", null, "Audit"), h("div", {class: "row"},
+    replace(audit, h("h2", null, t`Audit`), h("div", {class: "row"},
       h("button", {onclick: async () => {
         const {sound, broken} = await workspace.get("audit/verify");
         verified.className = sound ? "" : "bad";
-        verified.textContent = sound ? "No entry was changed or taken away." :
-          `Changed or missing: ${broken.slice(0, 20).join(", ")}.`;
-      }}, "Verify"), verified),
-    page.entries.length ? table(["time", "who", "action", "memory", "detail"], page.entries.map(entry => [when(entry.time),
+        verified.textContent = sound ? t`No entry was changed or taken away.` :
+          t`Changed or missing: ${broken.slice(0, 20).join(", ")}.`;
+      }}, t`Verify`), verified),
+    page.entries.length ? table([t`time`, t`who`, t`action`, t`memory`, t`detail`], page.entries.map(entry => [when(entry.time),
       entry.who, entry.action, entry.memory && h("a", {href: address("memory", {id: entry.memory})}, entry.memory),
       Object.entries(entry.detail).map(([key, value]) => `${key}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
-        .join(", ")]), "Audit trail") : h("p", {class: "note"}, "Nothing was changed or removed yet."),
-    page.next_cursor && h("button", {onclick: () => drawAudit(page.next_cursor)}, "Older"));
+        .join(", ")]), t`Audit trail`) : h("p", {class: "note"}, t`Nothing was changed or removed yet.`),
+    page.next_cursor && h("button", {onclick: () => drawAudit(page.next_cursor)}, t`Older`));
   }
 }
 
 function figures(stats) {
   return [
-    ["memories", count(stats.memories)], ["sessions", count(stats.sessions)], ["with vectors", count(stats.vectors)],
-    ["words", count(stats.words)], ["size", bytes(stats.bytes)], ["embedder", stats.embedder ?? "none yet"],
-    stats.oldest !== null && ["oldest", day(stats.oldest)], stats.newest !== null && ["newest", day(stats.newest)],
-    stats.encrypted > 0 && ["encrypted", count(stats.encrypted)],
+    [t`memories`, count(stats.memories)], [t`sessions`, count(stats.sessions)], [t`with vectors`, count(stats.vectors)],
+    [t`words`, count(stats.words)], [t`size`, bytes(stats.bytes)], [t`embedder`, stats.embedder ?? t`none yet`],
+    stats.oldest !== null && [t`oldest`, day(stats.oldest)], stats.newest !== null && [t`newest`, day(stats.newest)],
+    stats.encrypted > 0 && [t`encrypted`, count(stats.encrypted)],
   ].filter(Boolean);
 }

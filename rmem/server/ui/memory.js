@@ -5,7 +5,7 @@ import {confirmed, field, h, marked, plural, problem, replace, say, table, told,
 import {card} from "./search.js";
 import {t} from "./text.js";
 
-export const title = "Memory";
+export const title = t`Memory`;
 const AROUND = 4, COMPARED = 1500; // memories around; words of a text up to which differences are shown
 const TOLD = ["inject", "recall", "read", "list"];
 
@@ -19,12 +19,12 @@ export async function show({content, parameters, workspace, address, isCurrent})
   const memory = await answer.json(), tag = answer.headers.get("ETag");
   if (!isCurrent()) return;
   const again = () => show({content, parameters, workspace, address, isCurrent});
-  const around = h("section", {"aria-label": "Around it"}), facts = h("section", {"aria-label": "Facts"});
-  const past = h("section", {"aria-label": "History"}), versions = h("section", {"aria-label": t`Versions`});
+  const around = h("section", {"aria-label": t`Around it`}), facts = h("section", {"aria-label": t`Facts`});
+  const past = h("section", {"aria-label": t`History`}), versions = h("section", {"aria-label": t`Versions`});
   const alike = h("section", {"aria-label": t`Duplicates and contradictions`});
   const body = h("div");
   let lost = [], same = [];
-  replace(content, h("h1", null, "Memory"), body, versions, alike, provenance(), facts, around, past);
+  replace(content, h("h1", null, t`Memory`), body, versions, alike, provenance(), facts, around, past);
   read();
   await Promise.all([told(facts, drawFacts()), told(around, drawAround()), told(past, drawPast()),
     told(alike, drawConnections())]);
@@ -68,11 +68,11 @@ export async function show({content, parameters, workspace, address, isCurrent})
     replace(body,
       h("article", {class: "card"}, h("p", {class: "text whole"}, memory.text),
         workspace.mayWrite && h("div", {class: "row"},
-          h("button", {onclick: edit}, "Edit"),
-          h("button", {"aria-pressed": String(pinned), onclick: () => pin(!pinned)}, pinned ? "Unpin" : "Pin"),
-          h("button", {class: "danger", onclick: forget}, "Forget…")),
-        h("p", {class: "note"}, h("a", {href: address("search", {why: id})}, "Why is it not found?"),
-          " Ask the question there.")),
+          h("button", {onclick: edit}, t`Edit`),
+          h("button", {"aria-pressed": String(pinned), onclick: () => pin(!pinned)}, pinned ? t`Unpin` : t`Pin`),
+          h("button", {class: "danger", onclick: forget}, t`Forget…`)),
+        h("p", {class: "note"}, h("a", {href: address("search", {why: id})}, t`Why is it not found?`),
+          t` Ask the question there.`)),
       h("dl", {class: "fields"}, fields().map(([name, value]) => [h("dt", null, name), h("dd", null, value)])));
   }
 
@@ -80,16 +80,16 @@ export async function show({content, parameters, workspace, address, isCurrent})
     const data = memory.metadata;
     const inner = Object.fromEntries(Object.entries(memory.contents).filter(([name]) => name !== "text"));
     return [
-      ["id", h("code", null, memory.memory_id)], ["type", data.memory_type], ["agent", memory.agent_id],
-      ["time", when(memory.timestamp)], ["remembered", when(data.creation_time)],
-      ["importance", data.importance_score.toFixed(2)], ["tier", memory.tier],
-      ["recalled", data.retrieval_count ? `${data.retrieval_count} times, last ${when(data.last_access_time)}` : "never"],
-      memory.session && ["session", h("a", {href: address("timeline", {session: memory.session})}, memory.session)],
-      memory.actor && ["actor", memory.actor], memory.place && ["place", memory.place], ["step", memory.step_number],
-      memory.position && ["position", memory.position.join(", ")],
-      Object.keys(memory.tags).length && ["tags", Object.entries(memory.tags).map(([key, value]) =>
+      [t`id`, h("code", null, memory.memory_id)], [t`type`, data.memory_type], [t`agent`, memory.agent_id],
+      [t`time`, when(memory.timestamp)], [t`remembered`, when(data.creation_time)],
+      [t`importance`, data.importance_score.toFixed(2)], [t`tier`, memory.tier],
+      [t`recalled`, data.retrieval_count ? t`${data.retrieval_count} times, last ${when(data.last_access_time)}` : t`never`],
+      memory.session && [t`session`, h("a", {href: address("timeline", {session: memory.session})}, memory.session)],
+      memory.actor && [t`actor`, memory.actor], memory.place && [t`place`, memory.place], [t`step`, memory.step_number],
+      memory.position && [t`position`, memory.position.join(", ")],
+      Object.keys(memory.tags).length && [t`tags`, Object.entries(memory.tags).map(([key, value]) =>
         h("span", {class: "pill"}, value ? `${key}: ${value}` : key))],
-      Object.keys(inner).length && ["metadata", h("pre", null, JSON.stringify(inner, null, 2))],
+      Object.keys(inner).length && [t`metadata`, h("pre", null, JSON.stringify(inner, null, 2))],
     ].filter(Boolean);
   }
 
@@ -105,14 +105,14 @@ export async function show({content, parameters, workspace, address, isCurrent})
       event.preventDefault();
       try {
         await workspace.ask(workspace.memory(id), {method: "PATCH", headers: {"If-Match": tag}, body: changes()});
-        say("Changed.");
+        say(t`Changed.`);
         await again();
       } catch (error) {
         replace(wrong, problem(error));
       }
-    }}, field("Text", text), field("Type", type), field("Importance", importance, "From 0 to 1."),
-    field("Tags", tags, "One to a line: key=value."), h("div", {class: "row"}, h("button", {class: "main"}, "Save"),
-      h("button", {type: "button", onclick: read}, "Cancel")), wrong));
+    }}, field(t`Text`, text), field(t`Type`, type), field(t`Importance`, importance, t`From 0 to 1.`),
+    field(t`Tags`, tags, t`One to a line: key=value.`), h("div", {class: "row"}, h("button", {class: "main"}, t`Save`),
+      h("button", {type: "button", onclick: read}, t`Cancel`)), wrong));
     text.focus();
 
     function changes() {
@@ -132,19 +132,19 @@ export async function show({content, parameters, workspace, address, isCurrent})
 
   async function pin(wanted) {
     await workspace.send("POST", `${workspace.memory(id)}/${wanted ? "pin" : "unpin"}`);
-    say(wanted ? "Pinned: it will not be pruned." : "It may fade again.");
+    say(wanted ? t`Pinned: it will not be pruned.` : t`It may fade again.`);
     await again();
   }
 
   async function forget() {
-    const sure = await confirmed("Forget this memory for good?", [memory.text.slice(0, 200),
+    const sure = await confirmed(t`Forget this memory for good?`, [memory.text.slice(0, 200),
       lost.length > 0 && t`With it go ${plural(lost.length, t`fact`, t`facts`)} that no other memory says: ${lost.slice(0, 5).join("; ")}.`,
       same.length > 0 && t`What it says stays in ${same.map(one => one.memory.memory_id).join(", ")}.`,
-      t`Feedback on it goes too. It cannot be brought back.`].filter(Boolean), "Forget");
+      t`Feedback on it goes too. It cannot be brought back.`].filter(Boolean), t`Forget`);
     if (!sure) return;
     try {
       await workspace.send("DELETE", workspace.memory(id));
-      say("Forgotten.");
+      say(t`Forgotten.`);
       location.hash = address("search");
     } catch (error) {
       say(error.message);
@@ -154,11 +154,11 @@ export async function show({content, parameters, workspace, address, isCurrent})
   async function drawFacts() {
     const answer = await workspace.get(`graph/memories/${encodeURIComponent(id)}`);
     if (!answer.facts.length || !isCurrent()) return;
-    replace(facts, h("h2", null, "Facts that it says"), h("ul", null, answer.facts.map(fact =>
-      h("li", null, fact.negated && "not: ", h("a", {href: address("graph", {entity: fact.subject})}, fact.subject),
+    replace(facts, h("h2", null, t`Facts that it says`), h("ul", null, answer.facts.map(fact =>
+      h("li", null, fact.negated && t`not: `, h("a", {href: address("graph", {entity: fact.subject})}, fact.subject),
         ` – ${fact.relation} – `, fact.is_value ? fact.object :
           h("a", {href: address("graph", {entity: fact.object})}, fact.object),
-        fact.valid_until && ` (until ${fact.valid_until.slice(0, 10)})`))));
+        fact.valid_until && t` (until ${fact.valid_until.slice(0, 10)})`))));
   }
 
   async function drawAround() {
@@ -169,7 +169,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
       workspace.get("memories", {...inSession, since: memory.timestamp, order: "oldest"})]);
     const known = new Map([...before.memories.reverse(), memory, ...after.memories].map(one => [one.memory_id, one]));
     if (known.size < 2 || !isCurrent()) return;
-    replace(around, h("h2", null, "In the same session"), [...known.values()].map(one => one.memory_id === id ?
+    replace(around, h("h2", null, t`In the same session`), [...known.values()].map(one => one.memory_id === id ?
       h("p", {class: "here"}, marked(one.text.slice(0, 120), [])) : card(one, address)));
   }
 
@@ -178,8 +178,8 @@ export async function show({content, parameters, workspace, address, isCurrent})
     const {entries} = await workspace.get("audit", {memory: id, limit: 100});
     if (!entries.length || !isCurrent()) return;
     const heard = entries.filter(entry => TOLD.includes(entry.action)), done = entries.filter(entry => !TOLD.includes(entry.action));
-    replace(past, done.length > 0 && [h("h2", null, "Who did what with it"), table(["time", "who", "action", "fields"],
-      done.map(entry => [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), "History")],
+    replace(past, done.length > 0 && [h("h2", null, t`Who did what with it`), table([t`time`, t`who`, t`action`, t`fields`],
+      done.map(entry => [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), t`History`)],
     heard.length > 0 && [h("h2", null, t`Who was told, and when`), table([t`time`, t`who`, t`how`, t`agent`, t`session`],
       heard.map(entry => [when(entry.time), entry.who, entry.action, entry.detail.agent ?? "", entry.detail.session ?? ""]), t`Told`)]);
   }

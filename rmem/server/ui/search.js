@@ -5,17 +5,17 @@ import {add, choice, count, day, field, h, later, marked, plural, problem, repla
 import {teach} from "./empty.js";
 import {t} from "./text.js";
 
-export const title = "Search";
+export const title = t`Search`;
 const FILTERS = ["agent", "type", "since", "until"];
 const LOOKED_THROUGH = 1000; // hits among which “why not?” looks for a memory: the most that one recall gives
 const MEANING = {
-  words: "words of the question in the memory", vectors: "likeness of meaning", bm25: "words of the question in the memory",
-  cosine: "likeness of meaning", neighbours: "what stands around it in its session", asking: "it asks rather than tells",
-  reacting: "it is a mere reaction", length: "how much it says", specific: "names, numbers and quotations",
-  own: "an assistant said it, and the question speaks of the asker", actor: "the question names its actor",
-  quoted: "it holds what the question quotes", when: "it speaks of a time", graph: "facts that lead to it",
-  time: "how near it is to the time that the question names", importance: "its importance",
-  baseline: "what every memory of this question has",
+  words: t`words of the question in the memory`, vectors: t`likeness of meaning`, bm25: t`words of the question in the memory`,
+  cosine: t`likeness of meaning`, neighbours: t`what stands around it in its session`, asking: t`it asks rather than tells`,
+  reacting: t`it is a mere reaction`, length: t`how much it says`, specific: t`names, numbers and quotations`,
+  own: t`an assistant said it, and the question speaks of the asker`, actor: t`the question names its actor`,
+  quoted: t`it holds what the question quotes`, when: t`it speaks of a time`, graph: t`facts that lead to it`,
+  time: t`how near it is to the time that the question names`, importance: t`its importance`,
+  baseline: t`what every memory of this question has`,
 };
 const seen = new Map(); // memories that were shown, to pick one from
 
@@ -30,40 +30,40 @@ export async function show({content, parameters, workspace, address, note, isCur
   for (const name of FILTERS) asked[name] = parameters.get(name) ?? "";
   let k = 10, running = 0;
 
-  const box = h("input", {type: "search", value: asked.q, placeholder: "Ask as you think", autocomplete: "off",
+  const box = h("input", {type: "search", value: asked.q, placeholder: t`Ask as you think`, autocomplete: "off",
     "aria-describedby": "search-note"});
   const controls = {
-    agent: choice(Object.keys(stats.by_agent).slice(0, 500), asked.agent, "any agent"),
-    type: choice(Object.keys(stats.by_type), asked.type, "any type"),
+    agent: choice(Object.keys(stats.by_agent).slice(0, 500), asked.agent, t`any agent`),
+    type: choice(Object.keys(stats.by_type), asked.type, t`any type`),
     since: h("input", {type: "date", value: asked.since}),
     until: h("input", {type: "date", value: asked.until}),
-    mode: choice(["lexical", "vector"], asked.mode, "hybrid"),
+    mode: choice(["lexical", "vector"], asked.mode, t`hybrid`),
   };
-  const results = h("section", {"aria-label": "Hits", "aria-live": "polite"});
-  const whyBox = h("input", {value: asked.why, list: "seen", placeholder: "memory id", autocomplete: "off"});
+  const results = h("section", {"aria-label": t`Hits`, "aria-live": "polite"});
+  const whyBox = h("input", {value: asked.why, list: "seen", placeholder: t`memory id`, autocomplete: "off"});
   const settingsBox = h("input", {placeholder: "dense=0.7 session=0", autocomplete: "off", spellcheck: "false"});
   const comparison = h("div", {"aria-live": "polite"});
   const embedder = choice(["static", "minilm"], "", t`as it is`);
   const evaluation = h("section", {class: "card", "aria-label": t`Evaluation`});
   const known = h("datalist", {id: "seen"});
   const whyResult = h("div", {"aria-live": "polite"});
-  replace(content, h("h1", {class: "hidden"}, "Search"),
+  replace(content, h("h1", {class: "hidden"}, t`Search`),
     h("form", {role: "search", onsubmit: event => { event.preventDefault(); run(); }},
-      h("div", {class: "ask"}, h("label", {class: "hidden", for: "question"}, "Question"), box),
-      h("p", {id: "search-note", class: "note"}, `${plural(stats.memories, "memory", "memories")} in ${workspace.name}. `,
-        "Press / to come back to this box."),
-      h("details", {open: FILTERS.some(name => asked[name]) || Boolean(asked.mode)}, h("summary", null, "Narrow down"),
-        h("div", {class: "row"}, field("Agent", controls.agent), field("Type", controls.type),
-          field("From", controls.since), field("To", controls.until), field("Ranking", controls.mode)))),
+      h("div", {class: "ask"}, h("label", {class: "hidden", for: "question"}, t`Question`), box),
+      h("p", {id: "search-note", class: "note"}, t`${plural(stats.memories, t`memory`, t`memories`)} in ${workspace.name}. `,
+        t`Press / to come back to this box.`),
+      h("details", {open: FILTERS.some(name => asked[name]) || Boolean(asked.mode)}, h("summary", null, t`Narrow down`),
+        h("div", {class: "row"}, field(t`Agent`, controls.agent), field(t`Type`, controls.type),
+          field(t`From`, controls.since), field(t`To`, controls.until), field(t`Ranking`, controls.mode)))),
     results,
-    h("section", {class: "card", "aria-labelledby": "why-title"}, h("h2", {id: "why-title"}, "Why not this one?"),
-      h("p", {class: "note"}, "Name a memory that should have come, and see where it ranks and what held it back."),
+    h("section", {class: "card", "aria-labelledby": "why-title"}, h("h2", {id: "why-title"}, t`Why not this one?`),
+      h("p", {class: "note"}, t`Name a memory that should have come, and see where it ranks and what held it back.`),
       h("form", {class: "row", onsubmit: event => { event.preventDefault(); asked.why = whyBox.value.trim(); why(); }},
-        field("Memory", whyBox), known, h("button", null, "Explain")), whyResult),
-    h("section", {class: "card", "aria-labelledby": "compare-title"}, h("h2", {id: "compare-title"}, "With other settings"),
-      h("p", {class: "note"}, "Rank the same question with other knobs of recall, and see what moves. Nothing is kept."),
+        field(t`Memory`, whyBox), known, h("button", null, t`Explain`)), whyResult),
+    h("section", {class: "card", "aria-labelledby": "compare-title"}, h("h2", {id: "compare-title"}, t`With other settings`),
+      h("p", {class: "note"}, t`Rank the same question with other knobs of recall, and see what moves. Nothing is kept.`),
       h("form", {class: "row", onsubmit: event => { event.preventDefault(); compare(); }},
-        field("Settings", settingsBox), field(t`Embedder`, embedder), h("button", null, "Compare")), comparison),
+        field(t`Settings`, settingsBox), field(t`Embedder`, embedder), h("button", null, t`Compare`)), comparison),
     evaluation);
   box.id = "question";
 
@@ -94,16 +94,16 @@ export async function show({content, parameters, workspace, address, note, isCur
 
   async function recent() {
     const listed = await workspace.get("memories", {...where(), limit: 10});
-    return [h("h2", null, "Newest"), listed.memories.map(one => card(one, address))];
+    return [h("h2", null, t`Newest`), listed.memories.map(one => card(one, address))];
   }
 
   function draw(found) {
     const strongest = Math.max(1e-9, ...found.hits.flatMap(hit =>
       Object.values(hit.explanation?.components ?? {}).map(Math.abs)));
     replace(results,
-      h("p", {class: "note"}, found.hits.length ? `${plural(found.hits.length, "hit")}, best first.` : "Nothing was found."),
+      h("p", {class: "note"}, found.hits.length ? t`${plural(found.hits.length, t`hit`, t`hits`)}, best first.` : t`Nothing was found.`),
       found.hits.map(hit => hitCard(found, hit, strongest)),
-      found.hits.length >= k && k < 100 && h("button", {onclick: () => { k += 20; run(); }}, "More"));
+      found.hits.length >= k && k < 100 && h("button", {onclick: () => { k += 20; run(); }}, t`More`));
     replace(known, [...seen].map(([id, text]) => h("option", {value: id}, text.slice(0, 80))));
   }
 
@@ -112,39 +112,39 @@ export async function show({content, parameters, workspace, address, note, isCur
     const judged = h("span", {class: "row"});
     const judge = async useful => {
       await workspace.send("POST", "feedback", {recall_id: found.recall_id, memory_id: hit.memory.memory_id, useful});
-      replace(judged, h("span", {class: "note"}, useful ? "Noted: it helped." : "Noted: it did not help."));
+      replace(judged, h("span", {class: "note"}, useful ? t`Noted: it helped.` : t`Noted: it did not help.`));
       told(evaluation, drawEvaluation());
     };
     if (workspace.mayWrite) {
       add(judged, [
-        h("button", {class: "quiet", "aria-label": `Hit ${hit.rank} helped`, onclick: () => judge(true)}, "helped"),
-        h("button", {class: "quiet", "aria-label": `Hit ${hit.rank} did not help`, onclick: () => judge(false)},
-          "did not")]);
+        h("button", {class: "quiet", "aria-label": t`Hit ${hit.rank} helped`, onclick: () => judge(true)}, t`helped`),
+        h("button", {class: "quiet", "aria-label": t`Hit ${hit.rank} did not help`, onclick: () => judge(false)},
+          t`did not`)]);
     }
     return card(hit.memory, address, {
       before: [h("span", {class: "rank"}, hit.rank), relevance(hit.relevance)],
       stems, after: [hit.explanation && h("details", null,
-        h("summary", null, `Why: score ${hit.score.toFixed(2)}`), parts(hit.explanation, strongest)), judged],
+        h("summary", null, t`Why: score ${hit.score.toFixed(2)}`), parts(hit.explanation, strongest)), judged],
     });
   }
 
   async function why() {
     note(asked);
     if (!asked.why) { replace(whyResult); return; }
-    if (!asked.q) { replace(whyResult, h("p", null, "Ask a question first.")); return; }
-    replace(whyResult, h("p", {class: "note"}, "Looking…"));
+    if (!asked.q) { replace(whyResult, h("p", null, t`Ask a question first.`)); return; }
+    replace(whyResult, h("p", {class: "note"}, t`Looking…`));
     try {
       const [memory, found] = await Promise.all([
         workspace.get(workspace.memory(asked.why)),
         workspace.send("POST", "recall", request({k: LOOKED_THROUGH}))]);
       replace(whyResult, explained(memory, found, asked, k, address));
     } catch (error) {
-      replace(whyResult, problem(error.status === 404 ? new Error(`There is no memory ${asked.why}.`) : error));
+      replace(whyResult, problem(error.status === 404 ? new Error(t`There is no memory ${asked.why}.`) : error));
     }
   }
 
   async function compare() {
-    if (!asked.q) { replace(comparison, h("p", null, "Ask a question first.")); return; }
+    if (!asked.q) { replace(comparison, h("p", null, t`Ask a question first.`)); return; }
     try {
       const [before, after] = await Promise.all([workspace.send("POST", "recall", request({k: 50})), embedder.value ?
         workspace.send("POST", "ranking", {query: asked.q, where: where(), embedder: embedder.value}) :
@@ -204,8 +204,8 @@ export async function show({content, parameters, workspace, address, note, isCur
 function relevance(value) {
   if (value === null || value === undefined) return null;
   const percent = Math.round(value * 100);
-  return h("span", {class: `pill ${value >= 0.5 ? "good" : ""}`, title: "how likely this answers the question"},
-    `${percent}% likely`);
+  return h("span", {class: `pill ${value >= 0.5 ? "good" : ""}`, title: t`how likely this answers the question`},
+    t`${percent}% likely`);
 }
 
 /** A memory in a list. */
@@ -219,7 +219,7 @@ export function card(memory, address, {before = [], after = [], stems = []} = {}
       h("span", null, memory.metadata.memory_type), h("span", null, memory.agent_id),
       memory.actor && h("span", null, memory.actor),
       h("time", null, when(memory.timestamp)),
-      "pinned" in memory.tags && h("span", {class: "pill"}, "pinned")),
+      "pinned" in memory.tags && h("span", {class: "pill"}, t`pinned`)),
     text, after);
 }
 
@@ -228,7 +228,7 @@ function parts(explanation, strongest) {
   const shown = Object.entries(explanation.components).filter(([, value]) => Math.abs(value) >= 0.005)
     .sort(([, one], [, other]) => Math.abs(other) - Math.abs(one));
   return [h("dl", {class: "parts"}, shown.map(([name, value]) => bar(name, value, strongest))),
-    explanation.words.length > 0 && h("p", {class: "note"}, "Words: ", explanation.words.map(one =>
+    explanation.words.length > 0 && h("p", {class: "note"}, t`Words: `, explanation.words.map(one =>
       one.word === one.matched ? one.word : `${one.word} ~ ${one.matched}`).join(", ")),
     explanation.notes.map(one => h("p", {class: "note"}, one))];
 }
@@ -248,13 +248,13 @@ function explained(memory, found, asked, k, address) {
   const at = found.hits.findIndex(hit => hit.memory.memory_id === memory.memory_id);
   if (at < 0) {
     const outside = outsideOf(memory, asked);
-    return [h("p", null, link, outside.length ? " is outside the filter:" :
-      ` is not among the first ${count(found.hits.length)} hits.`), outside.map(one => h("p", {class: "bad"}, one)),
-      !outside.length && h("p", null, asked.mode === "lexical" ? "None of its words are in the question." :
-        "Neither its words nor its meaning come near the question.")];
+    return [h("p", null, link, outside.length ? t` is outside the filter:` :
+      t` is not among the first ${count(found.hits.length)} hits.`), outside.map(one => h("p", {class: "bad"}, one)),
+      !outside.length && h("p", null, asked.mode === "lexical" ? t`None of its words are in the question.` :
+        t`Neither its words nor its meaning come near the question.`)];
   }
   const hit = found.hits[at];
-  if (at < k) return [h("p", null, link, ` is shown: it is hit ${hit.rank}.`)];
+  if (at < k) return [h("p", null, link, t` is shown: it is hit ${hit.rank}.`)];
   const rival = found.hits[k - 1], mine = hit.explanation.components, theirs = rival.explanation.components;
   const gaps = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])]
     .map(name => ({name, mine: mine[name] ?? 0, theirs: theirs[name] ?? 0}))
@@ -263,12 +263,12 @@ function explained(memory, found, asked, k, address) {
   const held = gaps.filter(one => one.mine < one.theirs).slice(0, 3);
   const strongest = Math.max(...gaps.map(one => Math.abs(one.mine - one.theirs)), 1e-9);
   return [
-    h("p", null, link, ` ranks ${count(hit.rank)} of the first ${count(found.hits.length)}: score `,
-      `${hit.score.toFixed(2)}, and hit ${rival.rank}, the last that is shown, has ${rival.score.toFixed(2)}.`),
-    held.length > 0 && h("p", null, "Held back by ", held.map((one, number) => [number ? ", " : "",
+    h("p", null, link, t` ranks ${count(hit.rank)} of the first ${count(found.hits.length)}: score `,
+      t`${hit.score.toFixed(2)}, and hit ${rival.rank}, the last that is shown, has ${rival.score.toFixed(2)}.`),
+    held.length > 0 && h("p", null, t`Held back by `, held.map((one, number) => [number ? ", " : "",
       h("strong", null, one.name), MEANING[one.name] ? ` (${MEANING[one.name]})` : "", ` ${signed(one.mine - one.theirs)}`]),
       "."),
-    h("h3", null, `Against hit ${rival.rank}`),
+    h("h3", null, t`Against hit ${rival.rank}`),
     h("dl", {class: "parts"}, gaps.map(one => bar(one.name, one.mine - one.theirs, strongest))),
   ];
 }
@@ -277,23 +277,23 @@ function explained(memory, found, asked, k, address) {
 function moved(before, after, k, address) {
   const rank = (hits, id) => hits.find(hit => hit.memory.memory_id === id)?.rank;
   const all = new Map([...after.slice(0, k), ...before.slice(0, k)].map(hit => [hit.memory.memory_id, hit.memory]));
-  return table(["as it is", "with these settings", "moved", "memory"], [...all].map(([id, memory]) => {
+  return table([t`as it is`, t`with these settings`, t`moved`, t`memory`], [...all].map(([id, memory]) => {
     const now = rank(before, id), then = rank(after, id), by = now && then ? now - then : null;
-    return [now ?? "after 50", then ?? "after 50",
+    return [now ?? t`after 50`, then ?? t`after 50`,
       by === null ? "" : by > 0 ? `▲ ${by}` : by < 0 ? `▼ ${-by}` : "=",
       h("a", {href: address("memory", {id})}, memory.text.slice(0, 100))];
-  }), "Rankings side by side");
+  }), t`Rankings side by side`);
 }
 
 /** Which fields of the filter a memory does not meet. */
 function outsideOf(memory, asked) {
   const told = [];
-  if (asked.agent && memory.agent_id !== asked.agent) told.push(`its agent is ${memory.agent_id}, not ${asked.agent}`);
+  if (asked.agent && memory.agent_id !== asked.agent) told.push(t`its agent is ${memory.agent_id}, not ${asked.agent}`);
   if (asked.type && memory.metadata.memory_type !== asked.type) {
-    told.push(`its type is ${memory.metadata.memory_type}, not ${asked.type}`);
+    told.push(t`its type is ${memory.metadata.memory_type}, not ${asked.type}`);
   }
   const date = when(memory.timestamp).slice(0, 10);
-  if (asked.since && date < asked.since) told.push(`it is of ${date}, before ${asked.since}`);
-  if (asked.until && date > asked.until) told.push(`it is of ${date}, after ${asked.until}`);
+  if (asked.since && date < asked.since) told.push(t`it is of ${date}, before ${asked.since}`);
+  if (asked.until && date > asked.until) told.push(t`it is of ${date}, after ${asked.until}`);
   return told;
 }

@@ -4,7 +4,7 @@ import {lines, shares} from "./chart.js";
 import {count, field, h, plural, problem, replace, say, table} from "./dom.js";
 import {t} from "./text.js";
 
-export const title = "Tables";
+export const title = t`Tables`;
 const HISTORY = "rmem-sql", MOST = 50, SHOWN = 500;
 
 export async function show({content, parameters, workspace, note, isCurrent}) {
@@ -13,12 +13,12 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
   const box = h("textarea", {rows: 5, spellcheck: "false", value: parameters.get("sql") ??
     (tables.length ? `SELECT * FROM ${quoted(tables[0].table_name)} LIMIT 100` : "")});
   const before = h("select", {onchange: () => { if (before.value) box.value = before.value; }});
-  const result = h("section", {"aria-label": "Answer", "aria-live": "polite"});
-  replace(content, h("h1", null, "Tables"), tables.length ? tables.map(described) : empty(),
+  const result = h("section", {"aria-label": t`Answer`, "aria-live": "polite"});
+  replace(content, h("h1", null, t`Tables`), tables.length ? tables.map(described) : empty(),
     h("form", {class: "card", onsubmit: event => { event.preventDefault(); run(); }},
-      field("SQL", box, "Ctrl+Enter runs it. Whoever may only read may SELECT."),
-      h("div", {class: "row"}, h("button", {class: "main"}, "Run"), h("button", {type: "button", onclick: csv}, "CSV"),
-        field("Asked before", before))), result);
+      field("SQL", box, t`Ctrl+Enter runs it. Whoever may only read may SELECT.`),
+      h("div", {class: "row"}, h("button", {class: "main"}, t`Run`), h("button", {type: "button", onclick: csv}, "CSV"),
+        field(t`Asked before`, before))), result);
   box.addEventListener("keydown", event => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); }
   });
@@ -26,27 +26,27 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
 
   function described(one) {
     return h("details", {class: "card"}, h("summary", null, h("strong", null, one.table_name), " ",
-      h("small", null, one.view ? "view" : plural(one.columns.length, "column"))),
-    table(["column", "type", "null", "default"], one.columns.map(column => [column.name, column.type,
-      column.nullable ? "yes" : "no", column.serial ? "serial" : column.default ?? ""]), `Columns of ${one.table_name}`),
-    one.indexes.length > 0 && h("p", {class: "note"}, "Indexes: ",
+      h("small", null, one.view ? t`view` : plural(one.columns.length, t`column`, t`columns`))),
+    table([t`column`, t`type`, t`null`, t`default`], one.columns.map(column => [column.name, column.type,
+      column.nullable ? t`yes` : t`no`, column.serial ? t`serial` : column.default ?? ""]), t`Columns of ${one.table_name}`),
+    one.indexes.length > 0 && h("p", {class: "note"}, t`Indexes: `,
       one.indexes.map(index => `${index.name} (${index.columns.join(", ")})`).join("; ")),
-    h("button", {onclick: () => { box.value = `SELECT * FROM ${quoted(one.table_name)} LIMIT 100`; run(); }}, "Show rows"));
+    h("button", {onclick: () => { box.value = `SELECT * FROM ${quoted(one.table_name)} LIMIT 100`; run(); }}, t`Show rows`));
   }
 
   async function run() {
     note({sql: box.value.length < 2000 ? box.value : ""});
-    replace(result, h("p", {class: "note"}, "Running…"));
+    replace(result, h("p", {class: "note"}, t`Running…`));
     const started = performance.now();
     try {
       const told = await workspace.send("POST", "tables/query", {query: box.value});
       remember(box.value);
       const took = `${Math.round(performance.now() - started)} ms`;
       replace(result, told.columns.length ? [
-        h("p", {class: "note"}, `${plural(told.rows.length, "row")}, ${took}.`,
-          told.rows.length > SHOWN && ` The first ${count(SHOWN)} are shown; CSV has all.`),
-        table(told.columns, told.rows.slice(0, SHOWN).map(row => row.map(cell)), "Answer"), chart(told)] :
-        h("p", null, `${plural(told.row_count, "row")} written, ${took}.`));
+        h("p", {class: "note"}, t`${plural(told.rows.length, t`row`, t`rows`)}, ${took}.`,
+          told.rows.length > SHOWN && t` The first ${count(SHOWN)} are shown; CSV has all.`),
+        table(told.columns, told.rows.slice(0, SHOWN).map(row => row.map(cell)), t`Answer`), chart(told)] :
+        h("p", null, t`${plural(told.row_count, t`row`, t`rows`)} written, ${took}.`));
     } catch (error) {
       replace(result, problem(error));
     }
@@ -58,7 +58,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
       const link = h("a", {href: URL.createObjectURL(await answer.blob()), download: "rows.csv"});
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-      say("Saved as rows.csv.");
+      say(t`Saved as rows.csv.`);
     } catch (error) {
       replace(result, problem(error));
     }
@@ -68,7 +68,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
     let known = JSON.parse(sessionStorage.getItem(HISTORY) ?? "[]");
     if (statement) known = [statement, ...known.filter(one => one !== statement)].slice(0, MOST);
     sessionStorage.setItem(HISTORY, JSON.stringify(known));
-    replace(before, h("option", {value: ""}, known.length ? "choose…" : "nothing yet"),
+    replace(before, h("option", {value: ""}, known.length ? t`choose…` : t`nothing yet`),
       known.map(one => h("option", {value: one}, one.replace(/\s+/g, " ").slice(0, 80))));
   }
 }
@@ -99,6 +99,6 @@ function cell(value) {
 }
 
 function empty() {
-  return h("div", null, h("p", null, "There are no tables yet. Make one here, or in a shell:"),
+  return h("div", null, h("p", null, t`There are no tables yet. Make one here, or in a shell:`),
     h("p", null, h("code", null, "rmem sql \"CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, body TEXT)\"")));
 }

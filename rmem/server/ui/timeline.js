@@ -5,7 +5,7 @@ import {teach} from "./empty.js";
 import {card} from "./search.js";
 import {t} from "./text.js";
 
-export const title = "Timeline";
+export const title = t`Timeline`;
 const WIDTH = 960, HEIGHT = 220, BOTTOM = 24, BINS = 80, BAND = 9, LANES = 5, SECONDS = 3, FEED = 50;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
@@ -21,22 +21,22 @@ export async function show({content, parameters, workspace, address, note, isCur
 
   const controls = {
     by: choice(["type", "agent", "tier", "importance"], asked.by),
-    agent: choice(Object.keys(stats.by_agent).slice(0, 500), asked.agent, "any agent"),
-    type: choice(Object.keys(stats.by_type), asked.type, "any type"),
+    agent: choice(Object.keys(stats.by_agent).slice(0, 500), asked.agent, t`any agent`),
+    type: choice(Object.keys(stats.by_type), asked.type, t`any type`),
   };
   const from = h("input", {type: "datetime-local", value: local(asked.since)});
   const to = h("input", {type: "datetime-local", value: local(asked.until)});
   const slider = h("input", {type: "range", min: 0, max: 1000, value: asked.as_of ? position(asked.as_of) : 1000});
   const known = h("output");
   const live = h("input", {type: "checkbox", checked: parameters.get("live") === "1"}), feed = h("ul", {class: "feed", "aria-label": t`Live feed`});
-  const chart = h("div", {class: "chart"}), list = h("section", {"aria-label": "Memories", "aria-live": "polite"});
-  replace(content, h("h1", null, "Timeline"),
-    h("div", {class: "row"}, field("Colours by", controls.by), field("Agent", controls.agent),
-      field("Type", controls.type), field("From", from), field("To", to),
-      h("button", {onclick: () => zoom("", "")}, "Whole time"),
-      asked.session && h("button", {onclick: () => { asked.session = ""; refresh(); }}, `Session ${asked.session} ✕`)),
+  const chart = h("div", {class: "chart"}), list = h("section", {"aria-label": t`Memories`, "aria-live": "polite"});
+  replace(content, h("h1", null, t`Timeline`),
+    h("div", {class: "row"}, field(t`Colours by`, controls.by), field(t`Agent`, controls.agent),
+      field(t`Type`, controls.type), field(t`From`, from), field(t`To`, to),
+      h("button", {onclick: () => zoom("", "")}, t`Whole time`),
+      asked.session && h("button", {onclick: () => { asked.session = ""; refresh(); }}, t`Session ${asked.session} ✕`)),
     chart,
-    h("div", {class: "row wide"}, field("As of", slider, "What was known then: drag to the left to go back."), known),
+    h("div", {class: "row wide"}, field(t`As of`, slider, t`What was known then: drag to the left to go back.`), known),
     h("div", {class: "row"}, h("label", null, live, " ", t`Live: what is written, recalled and told right now`)), feed, list);
 
   function position(time) { return Math.round(1000 * (Number(time) - first) / (last - first)); }
@@ -57,14 +57,14 @@ export async function show({content, parameters, workspace, address, note, isCur
 
   async function refresh() {
     note(asked);
-    known.textContent = asked.as_of ? `as of ${when(Number(asked.as_of))}` : "now";
+    known.textContent = asked.as_of ? t`as of ${when(Number(asked.as_of))}` : t`now`;
     try {
       const [told, listed, sessions] = await Promise.all([
         workspace.get("histogram", {...filter(), by: asked.by, bins: BINS}),
         workspace.get("memories", {...filter(), limit: 20}), workspace.get("sessions", {...filter(), limit: 200})]);
       if (!isCurrent()) return;
       replace(chart, draw(told, zoom, sessions, name => { asked.session = name; refresh(); }));
-      replace(list, h("h2", null, plural(listed.total, "memory", "memories")),
+      replace(list, h("h2", null, plural(listed.total, t`memory`, t`memories`)),
         listed.memories.map(one => card(one, address)), listed.next_cursor && more(listed.next_cursor));
     } catch (error) {
       replace(chart, problem(error));
@@ -76,7 +76,7 @@ export async function show({content, parameters, workspace, address, note, isCur
       const listed = await workspace.get("memories", {...filter(), limit: 20, cursor});
       button.replaceWith(...listed.memories.map(one => card(one, address)),
         ...(listed.next_cursor ? [more(listed.next_cursor)] : []));
-    }}, "More");
+    }}, t`More`);
     return button;
   }
 
@@ -117,7 +117,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   slider.addEventListener("input", () => {
     const at = Number(slider.value);
     asked.as_of = at >= 1000 ? "" : String(first + (last - first) * at / 1000);
-    known.textContent = asked.as_of ? `as of ${when(Number(asked.as_of))}` : "now";
+    known.textContent = asked.as_of ? t`as of ${when(Number(asked.as_of))}` : t`now`;
     slid();
   });
   await refresh();
@@ -130,9 +130,9 @@ function local(seconds) {
 }
 
 /** Sessions as bands, each in the first lane that is free. */
-function bands(sessions, told, x, choose) {
+function bands(sessions, x, choose) {
   const ends = [];
-  return sessions.sessions.slice().sort((one, other) => one.start - other.start).map(one => {
+  const drawn = sessions.sessions.slice().sort((one, other) => one.start - other.start).map(one => {
     const left = Math.max(0, x(one.start)), right = Math.min(WIDTH, Math.max(x(one.end), left + 3));
     let lane = ends.findIndex(end => end < left);
     if (lane < 0) lane = ends.length;
@@ -143,11 +143,12 @@ function bands(sessions, told, x, choose) {
       onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(one.session); } }},
     s("title", null, label), s("rect", {x: left, y: HEIGHT + lane * BAND, width: right - left, height: BAND - 2, rx: 2}));
   });
+  return {lanes: drawn.filter(Boolean), height: ends.length * BAND};
 }
 
 /** The bars of a histogram, and sessions as bands below. Dragging over them, or Enter on one, looks closer. */
 function draw(told, zoom, sessions, choose) {
-  if (!told.bins.length) return h("p", null, "No memories in this time.");
+  if (!told.bins.length) return h("p", null, t`No memories in this time.`);
   const highest = Math.max(...told.bins.map(bin => total(bin)));
   const span = Math.max(told.end - told.start, 1e-6), wide = WIDTH * told.width / span;
   const x = time => WIDTH * (time - told.start) / span, y = number => (HEIGHT - BOTTOM) * number / highest;
@@ -157,7 +158,7 @@ function draw(told, zoom, sessions, choose) {
       .map(name => `${name} ${count(bin.counts[name])}`).join(", ")}`;
     const closer = () => zoom(String(bin.start), String(bin.start + told.width));
     let top = HEIGHT - BOTTOM;
-    return s("g", {tabindex: 0, role: "button", "aria-label": `${label}. Look closer`, onkeydown: event => {
+    return s("g", {tabindex: 0, role: "button", "aria-label": t`${label}. Look closer`, onkeydown: event => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); closer(); }
     }}, s("title", null, label), told.names.map((name, at) => {
       const high = y(bin.counts[name] ?? 0);
@@ -171,9 +172,9 @@ function draw(told, zoom, sessions, choose) {
     return s("text", {x: WIDTH * part, y: HEIGHT - 6, "text-anchor": part === 0 ? "start" : part === 1 ? "end" : "middle"},
       span > 4 * 86400 ? day(time) : when(time));
   });
-  const lanes = bands(sessions, told, x, choose).filter(Boolean);
-  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT + (lanes.length ? LANES * BAND : 0)}`, role: "group",
-    "aria-label": `${plural(told.total, "memory", "memories")} from ${when(told.start)} to ${when(told.end)}`},
+  const {lanes, height} = bands(sessions, x, choose);
+  const drawing = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT + height}`, role: "group",
+    "aria-label": t`${plural(told.total, t`memory`, t`memories`)} from ${when(told.start)} to ${when(told.end)}`},
   bars, ticks, lanes, s("text", {x: 2, y: 12}, count(highest)), brush);
   brushing(drawing, brush, (low, high) => zoom(String(told.start + span * low / WIDTH),
     String(told.start + span * high / WIDTH)));
