@@ -166,7 +166,7 @@ def forget_subject(
         if keys:
             store.erase(keys, who=config.user(), reason="subject", named=False)
             store.repack(on_progress)
-        store.scrub()
+        store.scrub(rewrite=True)
         for copy, its_keys in zip(hot, copied, strict=True):
             copy.forget_many(list(dict.fromkeys([*its_keys, *keys])))
             copy.scrub()
