@@ -58,6 +58,9 @@ def _is_email(text: str, start: int, domain: re.Match[str]) -> bool:
 _URL = re.compile(r"(?<=://)([^\s/:@?#\"'<>`]{0,128}):([^\s\"'<>`]{1,256})@(?=[\w\[$-])")
 
 
+_NO_PASSWORD = ("github://", "gitlab://")  # fsspec's github://organization:repository@commit
+
+
 def url_credentials(text: str) -> Iterator[Finding]:
     for found in _URL.finditer(text):
         password = found.group(2)
@@ -66,7 +69,7 @@ def url_credentials(text: str) -> Iterator[Finding]:
             if "@" not in before:
                 continue  # a port and a path
             password = before[: before.rindex("@")]
-        if is_placeholder(password):
+        if is_placeholder(password) or text.endswith(_NO_PASSWORD, 0, found.start(1)):
             continue
         end = found.start(2) + len(password)
         yield Finding(found.start(1), end, "url_credentials", "url", text[found.start(1) : end])

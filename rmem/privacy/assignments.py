@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausibility import is_name, is_password, is_token
+from .plausibility import is_name, is_password, is_placeholder, is_token
 
 # What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
 # second made by machines.
@@ -16,11 +16,11 @@ _CHOSEN = {
     "pass": r"pass(?:phrase|word|wort|wd|e)?", "kennwort": "", "pw": r"pwd?(?![a-z])", "psw": "",
     "contrase": r"contrase[ñn]a", "clave": "", "senha": "", "parola": "", "wachtwoord": "", "lösenord": "", "hasło": "",
     "şifre": "", "пароль": "", "密码": "", "密碼": "", "口令": "", "パスワード": "", "비밀번호": "",
-    "identified by": "",
+    "identified by": "", "psk": r"psk(?![a-z])",
 }  # fmt: skip
 _MADE = {
     "secret": r"secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?", "token": "", "key": "", "_salt": "",
-    "cred": r"cred(?:ential)?s?(?![a-z])", "_auth": r"_auth(?![a-z])",
+    "cred": r"cred(?:ential)?s?(?![a-z])", "_auth": r"_auth(?![a-z])", "_pat": r"_pat(?![a-z])", "login": "",
 }  # fmt: skip
 _STEMS = tuple(
     (stem, stems is _CHOSEN, re.compile(form or re.escape(stem)))
@@ -29,11 +29,11 @@ _STEMS = tuple(
 )
 _KEY_OF = re.compile(
     r"(?:secret|query|write|read|admin|server|client|service|storage|shared|hubspot|api|access|auth|account|signing|"
-    r"encryption|master|license|app|private|logged_in|nonce)[_ -]?$"
+    r"encryption|master|license|app|private|logged_in|nonce|consumer)[_ -]?$"
 )
-_SHORT = frozenset(("pass", "pw", "pwd", "psw", "clave", "parola"))  # words that end other words too
+_SHORT = frozenset(("pass", "pw", "pwd", "psw", "psk", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|sync|cursor|max|min|num|total|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
+    r"(?:next|page|continuation|pagination|sync|cursor|max|(?<!ad)min|num|total|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
     r"pad|eos|bos|unk|stop|start|end|first|last|new|per)[_-]?$",
     re.IGNORECASE,
 )
@@ -41,10 +41,11 @@ _TAIL = re.compile(
     r"""(?:[_-](?:prod|dev|stag|test|live|old|new|backup|main|primary|default|admin|root|local|secure)[a-z]{0,9})?
     (?:[_-]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
     (?:\\?["'`]?\]?(?:\[[0-9]*\])?(?:[ \t]{0,20}|\n)(?::?\s{0,3}(?:str|String|string)\s{0,3}(?==))?  # password: str = …
-       (?:=>|:{1,3}=|\?=|\.=|\+=|!==?|={1,3}|:|：)[ \t]{0,20}(?:\n[ \t]{1,20}(?=["'`]))?(?:@(?=["']))?
+       (?:=>|:{1,3}=|\?=|\.=|\+=|(?P<compared>!==?|={2,3})|=|:|：)[ \t]{0,20}(?:\n[ \t]{1,20}(?=["'`]))?(?:@(?=["']))?
       |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
       |(?P<spaced>[ \t]+)(?=["'`])                                         # WITH PASSWORD '…'
       |["']\s+value\s{0,3}=\s{0,3}(?=["'])                        # <add key="Password" value="…"
+      |["']\s{0,3}\{[^{}]{0,80}?\bdefault\s{0,9}=\s{0,3}(?=["'])     # variable "token" { default = "…"
       |>\s{0,20}(?=[^<>\s]+\s{0,20}</)                            # <password>…</password>
       |[ ](?:for|für|pour|para|per|of|von)[ ][\w@.'-]{1,30}(?:[ ][\w@.'-]{1,20})?:\s{1,3}   # password for bob: …
       |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
@@ -53,26 +54,73 @@ _TAIL = re.compile(
       |(?P<bare>[^\s"'`\\]{4,512}))""",
     re.VERBOSE,
 )
-_SPACED = re.compile(r"""\s+["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
+_SPACED = re.compile(r"""\s+(?:[057]\s+)?["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
 _SAID = re.compile(
     r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]["'`„“«]?(?P<bare>[^\s"'`“”»\\]{6,128})"""
 )
+_MACHINE_MADE = re.compile(r"[0-9a-f]{32,}|(?=\S*[0-9]\S*[0-9])[A-Za-z0-9_-]{40,}")
+_WORD = re.compile(r"[a-z][a-z-]{5,30}(?=[\"'`])")
+_PLACE = re.compile(r"pass|secret|token|key|field|param|value|prompt|input", re.IGNORECASE)
 _ENDS = re.compile(r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|&(?=amp;)")
 """Where a value without quotes ends although no blank follows: a=b&c=d, a=b;c=d, (a=b, …), <a>b</a>."""
 _QUERY = re.compile(r"[?&][\w.-]*$")
 _COMPARED = re.compile(r"""(["'])([^"'\n]{4,128})\1\s{0,3}[!=]==?\s{0,3}[\w.]{0,40}$""")  # "…" == password
 _FLAG = re.compile(r"(?:^|\s)--?[a-z-]*$", re.IGNORECASE)  # --password value
-_SETTING = re.compile(r"\brequire$|\blogin\s+\S+\s+$")  # requirepass value, .netrc
+_SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$|\benable\s+$|\bmysqladmin\b[^\n]*\s$")
+"""requirepass value, .netrc, a router's username x password 0 value"""
 _CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
 _IN_URL = re.compile(r"://[^\s/]*$")
 _IS = re.compile(r" (?:(?:is|was|ist|lautet|es|est|é|è|jest)(?: now|:)?|(?:changed |reset |set )?to) ")
-_HEADER = re.compile(r"\b(Bearer|Basic|token|Token)\s+([A-Za-z0-9._~+/=-]{12,4096})")
+_HEADER = re.compile(r"\b(Bearer|Basic|token|Token|(?<=uthorization: )[A-Z]{3,12})\s+([A-Za-z0-9._~+/=-]{12,4096})")
+_CREDENTIAL = re.compile(
+    r"""(?:Credentials?|BasicAuth)\(\s{0,9}["'][^"'\n]{1,64}["']\s{0,3},\s{0,9}(["'])(?P<value>[^"'\n]{4,128})\1"""
+)
+"""NetworkCredential("user", "…"), HTTPBasicAuth("user", "…")"""
+_CONNECTION = re.compile(
+    r"""(?:^|["'\s])
+    (?=[^\n"']{0,400}?\b(?:Server|Host|Data[ ]?Source|Provider|Driver|Database|Initial[ ]Catalog|U(?:ser[ ]?)?Id)=)
+    (?:[^\n"';=]{2,40}=[^\n"';]{0,200};){1,13}?[ ]?(?:Password|Pwd)=(?P<value>[^\s;"'$%<{(*\#][^\s;"']{3,127})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Server=…;User Id=…;Password=…; of ODBC and ADO.NET, where everything is a password but what a template fills in."""
+_SET = re.compile(
+    r"""^[ \t]*(?:\#[ \t]*)?(?:(?:export|ENV|SET)[ ]+)?[A-Z][A-Z0-9_]*PASS(?:W(?:OR)?D|PHRASE)?(?:_[A-Z0-9]+)?=
+    (?P<value>[A-Za-z][\w.-]{5,63})[ \t]*(?:\#[^\n]*)?$""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""DB_PASSWORD=… as a line of a file of environment variables, where words without quotes are texts and not names."""
+_SETTINGS = re.compile(
+    r"""^[ \t]*(?:user(?:[_-]?name)?|login|uid)[ \t]*=[ \t]*[\w@-]+[ \t]*\n(?:[ \t]*(?://|\#|;)[^\n]*\n){0,3}
+    [ \t]*(?:password|passwd|pass|pwd)[ \t]*=[ \t]*(?P<value>[A-Za-z][\w-]{5,63})[ \t]*$""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+"""user = … / password = … in a file of settings."""
+_NEXT_LINE = re.compile(
+    r"(?:[Pp]ass(?:word|phrase|code)|[Tt]oken|[Ss]ecret|API key)\b[^\n:]{0,60}:[ \t]*\n\s{0,20}"
+    r"(?P<value>\S{8,256})[ \t]*(?:\n|$)"
+)
+"""Please use the following password: / … alone in its line."""
 _USER = re.compile(r"""(?:^|\s)(?:-u|--user)[ =]["']?([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE)
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
-_SHORT_OPTION = re.compile(
-    r"""\b(?:sshpass\s+-p\s*|redis-cli\b[^\n]{0,80}?\s-a\s+|(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p)"""
-    r"""["']?([^\s"'$]{4,128})"""
+_COMMAND = re.compile(
+    r"""(?:\bsshpass\s+-p\s*|\bredis-cli\b[^\n]{0,80}?\s-a\s+|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p
+      |\b(?:docker|podman|az|oc|helm)\s[^\n]{0,40}?\blogin\b[^\n]{0,120}?\s-p\s+
+      |\b(?:psexec|rdesktop|mongo(?:sh|dump|restore)?|sqlcmd|bcp|osql)\b[^\n]{0,120}?\s-[pP]\s*
+      |\bldap[a-z]+\b[^\n]{0,160}?\s-w\s*|\bsmbclient\b[^\n]{0,120}?\s-U\s*[^\s%]{1,64}%|\blftp\b[^\n]{0,80}?\s-u\s+[^\s,]{1,64},
+      |\bhtpasswd\s+-[a-zB]*b[a-zB]*\s+\S{1,128}\s+\S{1,64}\s+|\brabbitmqctl\s+(?:add_user|change_password)\s+\S{1,64}\s+
+      |\bnet\s+user\s+\S{1,64}\s+(?=\S+\s+/add)|\bnet\s+use\s[^\n]{0,100}?\s(?=\S+\s+/user:)|\b[wx]?freerdp\b[^\n]{0,80}?\s/p:
+      |\bsqlplus\s+[^\s/]{1,64}/(?=[^\s@]+@)|\becho\s+(?=\S+\s*\|\s*sudo\s+-S)
+      |ConvertTo-SecureString\s+(?:-String\s+)?(?=["'])|\bPASSWORD\(\s*(?=')
+    )["']?(?P<value>[^\s"'$]{4,128})""",
+    re.VERBOSE,
 )
+"""Programs that take a password as an argument without a word that says so."""
+_COMMANDS = (
+    "sshpass", "redis-cli", "mysql", "mariadb", "login", "psexec", "rdesktop", "mongo", "sqlcmd", "bcp", "osql", "ldap",
+    "smbclient", "lftp", "htpasswd", "rabbitmqctl", "net us", "freerdp", "sqlplus", "sudo -s", "securestring",
+    "password(",
+)  # fmt: skip
+_SIGNATURE = re.compile(r"[?&]sig=(?P<value>[A-Za-z0-9%+/=]{40,200})")
 _COOKIE = re.compile(r"(?:Set-)?Cookie:[^\n]*", re.IGNORECASE)
 _SESSION = re.compile(r"\b[\w.-]*(?:sess|sid|auth|token|jwt)[\w.-]*=([^;\s]{12,4096})", re.IGNORECASE)
 
@@ -99,10 +147,11 @@ def assigned(text: str) -> Iterator[Finding]:
         for found in _DOCKER.finditer(text):
             if _is_basic(found.group(1)):
                 yield Finding(found.start(1), found.end(1), "secret", "basic", found.group(1))
-    if " -p" in text or " -a " in text:
-        for found in _SHORT_OPTION.finditer(text):
-            if is_password(found.group(1), quoted=False):
-                yield Finding(found.start(1), found.end(1), "secret", "password_option", found.group(1))
+    for words, pattern, counts in _FORMS:
+        if any(word in lowered for word in words):
+            for found in pattern.finditer(text):
+                if counts(found["value"]):
+                    yield Finding(*found.span("value"), "secret", "assignment", found["value"])
     if "-u" in text:
         for found in _USER.finditer(text):
             if not re.fullmatch(r"[0-9]+:[0-9]+", found.group(1)):
@@ -112,6 +161,23 @@ def assigned(text: str) -> Iterator[Finding]:
             for found in _SESSION.finditer(text, line.start(), line.end()):
                 if is_token(found.group(1)):
                     yield Finding(found.start(1), found.end(1), "secret", "cookie", found.group(1))
+
+
+def _is_plain_word(value: str) -> bool:
+    """Whether a word without quotes is a value, and not the name of one or a placeholder."""
+    return not is_placeholder(value) and not (is_name(value) and _PLACE.search(value))
+
+
+_FORMS = (
+    (("credential(", "credentials(", "basicauth("), _CREDENTIAL, lambda value: is_password(value, quoted=True)),
+    (("password=", "pwd="), _CONNECTION, lambda value: True),
+    (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False)),
+    (("sig=",), _SIGNATURE, is_token),
+    (("pass",), _SET, _is_plain_word),
+    (("pass", "pwd"), _SETTINGS, _is_plain_word),
+    (("password", "passphrase", "passcode", "token", "secret", "api key"), _NEXT_LINE, is_token),
+)
+"""Words without which there is nothing to find, a form, and what its value has to be."""
 
 
 def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
@@ -143,6 +209,15 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     first, last = found.span("quoted" if quoted else "bare")
     if not quoted:
         last = _end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
+    if (
+        quoted
+        and found.groupdict().get("compared")
+        and (chosen or key.group() == "secret")
+        and _WORD.match(text, first)
+    ):
+        return (
+            Finding(first, last, "secret", "assignment", text[first:last]) if _is_plain_word(text[first:last]) else None
+        )
     return _finding(text, first, last, chosen, quoted, key.group(), said)
 
 
@@ -157,7 +232,7 @@ def _finding(
 def _begins(text: str, start: int) -> bool:
     """Whether a word begins here although a letter stands before it."""
     camel = text[start].isupper() and text[start - 1].islower()
-    return camel or text[max(0, start - 7) : start].lower() == "require"
+    return camel or text[max(0, start - 7) : start].lower().endswith(("require", "store", "key", "ssh"))
 
 
 def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
@@ -167,6 +242,8 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
         return is_password(value, quoted=quoted) and (" " not in value or key == "passphrase")
     if " " in value:
         return len(value) >= 40 and is_token(value, quoted=quoted)
+    if key in ("login", "_pat"):
+        return _MACHINE_MADE.fullmatch(value) is not None and is_token(value, quoted=quoted)
     if is_token(value, quoted=quoted):
         return True
     if "secret" not in key or len(value) < 8 or not is_password(value, quoted=False):

@@ -22,6 +22,10 @@ _SAMPLE = re.compile(
     r"|(?:[-_ ]here|[-_]goes[-_]here|[-_]placeholder)$",
     re.IGNORECASE,
 )
+_NAMED = re.compile(
+    r"[a-z0-9]+(?:[-_][a-z0-9]+)*[-_](?:access[-_]?key(?:[-_]id)?|api[-_]?key|secret[-_]?key|auth[-_]?token)",
+    re.IGNORECASE,
+)  # aws_secret_access_key where the key itself should stand
 _WORDS = frozenset(
     """password passwd passwort kennwort pass pwd passphrase secret token apikey api_key key string str text bytes int
     integer number bool boolean object array any required optional invalid incorrect wrong missing expired empty unset
@@ -39,13 +43,14 @@ _CALL = re.compile(
 )
 _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w\s.,:|/*?-]*[)\]}>][?*+,;]*")
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
-_OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["…
+_OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but not Base64 with its = at the end
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
 _REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,4}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
 )
+_VERSION = re.compile(r"[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?")  # what a package needs
 _SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
@@ -54,6 +59,8 @@ _LEAST_LETTERS = 4  # that must be left of a value without the holes of a templa
 def is_placeholder(value: str) -> bool:
     """`${PASS}`, `<your-password>`, `********`, `None` and the word "password" itself."""
     if _TEMPLATE.search(value) or _SAMPLE.search(value) or value.lower().strip("\"'") in _WORDS:
+        return True
+    if _NAMED.fullmatch(value):
         return True
     rest = _HOLE.sub("", value)
     return rest != value and sum(one.isalnum() for one in rest) < _LEAST_LETTERS
@@ -70,6 +77,8 @@ def is_password(value: str, *, quoted: bool) -> bool:
     if len(value) < (4 if quoted else 6) or is_placeholder(value) or not _is_literal(value, quoted):
         return False
     if (_NAMES_ITSELF.search(value) and _SLUG.fullmatch(value)) or _SELECTOR.fullmatch(value):
+        return False
+    if _VERSION.fullmatch(value):
         return False
     letter = any(one.isalpha() for one in value)
     digit = any(one.isdigit() for one in value)
@@ -118,4 +127,6 @@ def _is_literal(value: str, quoted: bool) -> bool:
         if _NAMES_ITSELF.search(value):
             return False
         return sum(one.isdigit() for one in value) >= 4 and entropy(value) >= 3.5
-    return not (_CALL.match(value) or _BRACKETED.fullmatch(value) or _OPEN.fullmatch(value))
+    if _CALL.match(value) or _BRACKETED.fullmatch(value):
+        return False
+    return not _OPEN.fullmatch(value) or (value.endswith("=") and sum(one.isdigit() for one in value) >= 2)

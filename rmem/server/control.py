@@ -170,8 +170,10 @@ class Control(Forking):
     def scrub(self) -> None:
         """Leave nothing of what was removed in the file."""
         on_sqlite = self._reading.dialect.name == "sqlite"
+        commands = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)") if on_sqlite else (f"VACUUM FULL {ANSWERS.name}",)
         with self.reading() as link:
-            link.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)" if on_sqlite else f"VACUUM FULL {ANSWERS.name}")
+            for command in commands:
+                link.exec_driver_sql(command)
 
     def once(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do `work`, whose changes are one transaction then, for a request under way (`rmem.receipts`) the first

@@ -53,7 +53,7 @@ class Limits:
     answer_bytes: int = 64 * 1024 * 1024
     """Of an answer in one piece."""
     disk_bytes: int = 50 * 1024**3
-    """Of all workspaces together, where the server keeps files."""
+    """Of all workspaces together."""
     idempotency_bytes: int = 32 * 1024 * 1024
     """Of the answers that are kept for Idempotency-Keys; beyond, the oldest are forgotten."""
 

@@ -315,8 +315,9 @@ class RecordStore(MemoryStore[Memory]):
     def repack(self, on_progress: Progress | None = None) -> None:
         """Pack memories anew where what they are packed with may repeat those that were removed."""
 
-    def scrub(self) -> None:
-        """Make sure that nothing of what was removed is left anywhere on disk."""
+    def scrub(self, *, rewrite: bool = False) -> None:
+        """Make sure that nothing of what was removed is left anywhere on disk. With `rewrite`, write anew also what
+        may hold copies that the database made of removed rows when it moved them."""
 
     def unreadable(self) -> int:
         """How many memories are left out of every answer because they are encrypted and their key is not here."""

@@ -257,7 +257,7 @@ class RedisRecordStore(HotStore, Counters, IndexedStore):
                     self._mirror.removed(agent, epoch, before, list(map(decoded, names)))
         return gone
 
-    def scrub(self) -> None:
+    def scrub(self, *, rewrite: bool = False) -> None:
         """Keep no id of a removed memory, and no name of an agent that has none left. Files that Redis writes itself
         are for whoever runs it."""
         agents = self._agents()

@@ -178,7 +178,7 @@ def forget_subject(
         if keys:
             store.erase(keys, who=config.user(), reason="subject", named=False)
             store.repack(on_progress)
-        store.scrub()
+        store.scrub(rewrite=True)
         for copy, ids in zip(redis_stores, ids_in_copies, strict=True):
             copy.forget_many(list(dict.fromkeys([*ids, *keys])))
             copy.scrub()

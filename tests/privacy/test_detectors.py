@@ -245,3 +245,79 @@ def test_a_text_made_to_be_slow_is_read_in_time(piece):
     start = time.process_time()
     scan(text)
     assert time.process_time() - start < 15  # most take a tenth of a second; a pattern that runs wild takes minutes
+
+
+PASSWORD = "Wint3r!sComing"
+HEX = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+BASE64 = "S8ii67l3Gd1Ba69az78iP9UksewzhjvUfh1DIuDs30w="
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "net use Z: \\\\srv01\\share {} /user:CORP\\anna",
+        "psexec \\\\host1 -u CORP\\anna -p {} cmd.exe",
+        "docker login -u anna -p {} registry.example.com",
+        "ldapsearch -x -D cn=admin,dc=x -w {} -b dc=x",
+        "smbclient //srv/share -U anna%{}",
+        "sqlcmd -S srv -U sa -P {} -Q x",
+        "htpasswd -b .htpasswd anna {}",
+        'ConvertTo-SecureString "{}" -AsPlainText -Force',
+        "echo {} | sudo -S apt update",
+        "keytool -list -keystore k.jks -storepass {}",
+        "username anna password 0 {}",
+        'network={{ssid="x" psk="{}"}}',
+        'new NetworkCredential("anna@example.org", "{}")',
+    ],
+)
+def test_a_password_is_found_where_a_program_takes_one(form):
+    text = form.format(PASSWORD)
+    assert [text[one.start : one.end] for one in scan(text, ("secret",))] == [PASSWORD]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Server=host;Port=5432;User Id=anna;Password=sunshine;Database=db;", "sunshine"),
+        ("export DB_PASSWORD=sunshine  # of the test server\n", "sunshine"),
+        ("user = aladdin\n# of the cave\npassword = open_sesame\n", "open_sesame"),
+        (
+            "Use the following password to go on:\n\nbd9627decc6346d780b3b6ab6ea8fe1f\n",
+            "bd9627decc6346d780b3b6ab6ea8fe1f",
+        ),
+        ("if password == 'sunshine':", "sunshine"),
+        (
+            "SharedAccessKey=S8ii67l3Gd1Ba69az78iP9UksewzhjvUfh1DIuDs30w=",
+            "S8ii67l3Gd1Ba69az78iP9UksewzhjvUfh1DIuDs30w=",
+        ),
+        (
+            'variable "api_token" {\n  default = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"\n}',
+            "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+        ),
+        (f"ALGOLIA_ADMIN_KEY={HEX}", HEX),
+    ],
+)
+def test_a_password_of_plain_words_is_found_where_nothing_else_can_stand(text, value):
+    assert [text[one.start : one.end] for one in scan(text, ("secret",))] == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DB_PASSWORD=${DB_PASSWORD}",
+        "DB_PASSWORD=db_password",
+        "connect(PASSWORD=password)",
+        "user = session_user\npassword = form_password\n",
+        "if password == 'required':",
+        "Server=host;User Id=anna;Password={password};",
+        "docker run -p 127.0.0.1:8080:80 nginx1",
+        "docker compose -p project1 up",
+        "github://pallets:click@1d038f2/src",
+        '"parse-passwd": "^1.0.0"',
+        "s3_secret_access_key = 's3-secret-access-key'",
+        "dynamodb://aws_access_key_id:aws_secret_access_key@region:port/table",
+        "The password rules are:\n\nPass-phrases-of-words\n",
+    ],
+)
+def test_names_of_values_and_templates_are_left_alone(text):
+    assert scan(text, ("secret", "url_credentials")) == []

@@ -349,7 +349,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         if not self._is_held():
             self.neighbours.build()
 
-    def scrub(self) -> None:
+    def scrub(self, *, rewrite: bool = False) -> None:
         """Write the tables anew without the rows that were removed, or, where that would take long and everybody would
         wait for it, only clear their places. What the server keeps beside its tables, such as its log of writes and its
         backups, is for whoever runs it."""

@@ -187,11 +187,32 @@ def p004_keep_facts(raw: Raw) -> None:
         _run(raw, statement)
 
 
+_ALSO_WITHOUT_STATISTICS = {
+    "memories": {
+        "agent": "text", "terms": "bytea", "marks": "bytea", "vector": "bytea", "numbers": "bytea", "packed": "bytea",
+        "sealed": "bytea", "embedding": "halfvec",
+    },
+    "staged": {"vector": "bytea"},
+    "dictionaries": {"data": "bytea"},
+    "trash": {"data": "bytea"},
+    "judgements": {"agent": "text"},
+    "audit": {"memory": "text", "detail": "text"},
+}  # fmt: skip
+
+
+def p005_keep_agents_and_packed_texts_out_of_statistics(raw: Raw) -> None:
+    """As step 3: packed memories hold their texts, and agents may have the names of people."""
+    for table, columns in _ALSO_WITHOUT_STATISTICS.items():
+        changes = [f"ALTER {name} TYPE {kind}, ALTER {name} SET STATISTICS 0" for name, kind in columns.items()]
+        _run(raw, f"ALTER TABLE {table} {', '.join(changes)}")
+
+
 STEPS = (
     p001_create_tables,
     p002_find_rows_by_number,
     p003_keep_texts_out_of_statistics,
     p004_keep_facts,
+    p005_keep_agents_and_packed_texts_out_of_statistics,
 )  # only ever appended to
 
 

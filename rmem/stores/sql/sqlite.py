@@ -180,13 +180,16 @@ class SqliteRecordStore(SqlRecords, Forking):
             log.exception("the index could not take in what was written; it is built again for the next question")
         return kept
 
-    def scrub(self) -> None:
-        """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the log of pages."""
+    def scrub(self, *, rewrite: bool = False) -> None:
+        """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the log of pages and,
+        with `rewrite`, not in the unused part of a page, where SQLite leaves copies of rows that it moves elsewhere."""
         with self._file.reading() as connection:
             covered = cache.covering_changes(connection)
         if covered is not None:
             self.write(lambda connection: cache.drop_from(connection, covered))
             self.write_segment(1)
+        if rewrite:
+            self._writer.between(_rewrite)
         self._unscrubbed = not self._writer.between(self._empty_log)
 
     def _empty_log(self, connection: sqlite3.Connection) -> bool:
@@ -476,7 +479,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             if self._encrypted:
                 dictionaries.replace(self)
             if self._unscrubbed:
-                self.scrub()
+                self.scrub(rewrite=self._encrypted)
         except StoreError as error:
             log.info("not everything was tidied up: %s", error)
         self._writer.close()
@@ -486,6 +489,15 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._snapshot = _Snapshot()
         self.index.whole = False
         self.touches.take()
+
+
+def _rewrite(connection: sqlite3.Connection) -> None:
+    """Write all pages anew. The copy that SQLite makes for it may be larger than the memory there is."""
+    connection.execute("PRAGMA temp_store = FILE")
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.execute("PRAGMA temp_store = MEMORY")
 
 
 class _Snapshot(local):
