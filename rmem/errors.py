@@ -110,6 +110,11 @@ class StoreBusyError(StoreError):
     """Another process held the write lock for longer than the time-out."""
 
 
+class StoreMovedError(StoreBusyError):
+    """These rows are on another server now, or are being brought here; nothing was read or written. Look up again where
+    they are."""
+
+
 class StoreForkedError(StoreError):
     """The process was forked while a thread used the file; the child cannot use it."""
 

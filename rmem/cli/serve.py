@@ -26,6 +26,9 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option(
     "--replica", "replicas", multiple=True, metavar="ADDRESS", help="A replica of --store, for recalls; repeatable."
 )
+@click.option(
+    "--server", "servers", multiple=True, metavar="NAME=ADDRESS", help="A further database for workspaces; repeatable."
+)
 @click.option("--replica-staleness", type=float, metavar="N", help="Seconds that a replica may be behind; 5.")
 @click.option("--embedder", metavar="SPEC", help="For new workspaces: static, minilm, onnx:PATH, http:MODEL@URL.")
 @click.option("--requests-per-second", type=float, metavar="N", help="Of one organisation; 2000.")
@@ -43,7 +46,14 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option("--behind-proxy", is_flag=True, default=None, help="A reverse proxy with TLS is in front of it.")
 @click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")
 @command_options
-def serve(cli: CliContext, config: str | None, no_auth: bool, replicas: tuple[str, ...], **options: Any) -> None:
+def serve(
+    cli: CliContext,
+    config: str | None,
+    no_auth: bool,
+    replicas: tuple[str, ...],
+    servers: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Serve memories and tables over HTTP, with documentation at /docs.
 
     The first start makes an organisation and a workspace called "default" and prints the token of their admin, once.
@@ -58,6 +68,7 @@ def serve(cli: CliContext, config: str | None, no_auth: bool, replicas: tuple[st
       curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8765/me
       rmem serve --json     # the first token as JSON
       rmem serve backup /mnt/backups/monday --data /srv/rmem
+      rmem serve --store postgresql://one/db --server eu2=postgresql://two/db
     """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
@@ -65,7 +76,8 @@ def serve(cli: CliContext, config: str | None, no_auth: bool, replicas: tuple[st
         return
     from ..server.serve import serve as run
 
-    settings = settings_of(cli, auth=False if no_auth else None, file=config, replicas=replicas or None, **options)
+    options |= {"auth": False if no_auth else None, "replicas": replicas or None, "servers": _servers(servers)}
+    settings = settings_of(cli, file=config, **options)
     if not settings.auth:
         warning = "WARNING: no tokens are asked for; everybody on this machine can read, change and delete everything."
         click.echo(click.style(warning, fg="red", bold=True), err=True)
@@ -139,11 +151,67 @@ def restore(cli: CliContext, source: str, data: str | None) -> None:
         click.echo(f"Restored {done['files']:,} files to {visible(done['data'])}; `rmem serve` serves them")
 
 
-def _settings_of(cli: CliContext, data: str | None) -> ServerSettings:
-    """Return the settings for backup and restore; --data may come before or after the name of the command."""
+@serve.command("move-workspace")
+@click.argument("workspace", metavar="ORGANISATION/WORKSPACE")
+@click.option("--to", required=True, metavar="NAME", help="The server to move it to; main is the one of --store.")
+@click.option(
+    "--server", "servers", multiple=True, metavar="NAME=ADDRESS", help="As given to `rmem serve`; repeatable."
+)
+@DATA
+@command_options
+def move_workspace(cli: CliContext, workspace: str, to: str, servers: tuple[str, ...], data: str | None) -> None:
+    """Move a workspace to another database server while it is used.
+
+    Memories and tables are copied while writes go on; for the last step writers wait, and then find the workspace at
+    its new place. Both sides are compared before the old rows are removed. If it is interrupted, run it again: it goes
+    on. All servers have to know the new database (--server) before.
+
+    \b
+    Examples:
+      rmem serve --store postgresql://one/db move-workspace acme/lab --to eu2 --server eu2=postgresql://two/db
+      rmem serve move-workspace acme/lab --to main --data /srv/rmem     # servers as in server.toml
+    """
+    from ..errors import ConfigError, InputError
+    from ..server.control import Control
+    from ..server.moves import move_workspace as move
+
+    settings = _settings_of(cli, data, servers)
+    if settings.store is None:
+        raise ConfigError("a server of files has nowhere to move a workspace to; --store postgresql://… is needed")
+    org, slash, name = workspace.partition("/")
+    if not slash:
+        raise InputError(f"workspace must be ORGANISATION/WORKSPACE, got {workspace!r}", field="workspace")
+    control = Control(settings)
+    try:
+        home = control.organization(org)
+        if home is None:
+            raise InputError(f"there is no organisation {org!r}", field="workspace")
+        with progress("Copying", stopped="Run the same command again: it goes on from here.") as bar:
+            done = move(settings, control, home, name, to, on_progress=bar)
+    finally:
+        control.close()
+    if cli.json:
+        cli.document(done)
+    elif not done["moved"]:
+        click.echo(f"{visible(workspace)} is on {visible(to)} already")
+    else:
+        click.echo(f"Moved {visible(workspace)} to {visible(to)}; writers waited {done['locked_seconds']:.2f} s")
+
+
+def _servers(given: tuple[str, ...]) -> dict[str, str] | None:
+    """NAME=ADDRESS as the settings take it; None where nothing is given."""
+    return {name: address for name, _, address in (one.partition("=") for one in given)} or None
+
+
+def _settings_of(cli: CliContext, data: str | None, servers: tuple[str, ...] = ()) -> ServerSettings:
+    """Return the settings for a command on a server's data; options may come before or after the name of the command."""
     context = click.get_current_context()
     assert context.parent is not None
-    return settings_of(cli, data=data if data is not None else context.parent.params.get("data"))
+    given = context.parent.params
+    named = _servers(servers or given.get("servers") or ())
+    return settings_of(
+        cli, data=data if data is not None else given.get("data"), file=given.get("config"), servers=named
+    )
 
 
 def _url(settings: ServerSettings) -> str:

@@ -19,6 +19,7 @@ from fastapi.security import HTTPBearer
 from .. import receipts
 from .control import Role
 from .service import Service
+from .settings import MAIN
 from .shares import look_up_once
 from .spaces import Space, Spaces
 from .tokens import Caller, WorkspaceRole
@@ -75,6 +76,8 @@ class Access:
     spaces: Spaces
     context: RequestContext
     workspace_id: str = ""
+    server: str = MAIN
+    moves: int = 0
 
     @property
     def brain(self) -> Brain:
@@ -146,8 +149,12 @@ class Access:
 
     def _space(self) -> Space:
         if not self.context.spaces:
-            self.context.spaces.append(self.spaces.use(self.org, self.workspace_id, self.workspace))
+            self.context.spaces.append(self.use_space())
         return self.context.spaces[0]
+
+    def use_space(self) -> Space:
+        """The workspace, which stays open until it is given back to `spaces`."""
+        return self.spaces.use(self.org, self.workspace_id, self.workspace, self.server, self.moves)
 
 
 WorkspaceName = Annotated[str, Path(description="The name of a workspace.", max_length=63)]
@@ -175,9 +182,8 @@ async def admitted(context: RequestContext, workspace: str, role: Role) -> Acces
         raise HTTPException(404, f"there is no workspace {workspace!r}")
     if found.role < role:
         raise _too_low(role, found.role)
-    return Access(
-        caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, context, found.workspace_id
-    )
+    place = (found.workspace_id, found.server, found.moves)
+    return Access(caller.org, workspace, caller.member, found.role, caller.token_id, service.spaces, context, *place)
 
 
 def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:

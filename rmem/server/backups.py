@@ -37,6 +37,8 @@ def backup(settings: ServerSettings, target: str | Path, on_progress: Progress |
         raise StoreError(f"there is no server's data in {settings.data}; `rmem serve` makes it")
     with _new_folder("target", Path(target)) as folder:
         roles: list[str] = []
+        if settings.servers:
+            raise ConfigError("this copies the first database only; copy each server by pg_dump, the first one last")
         if settings.store is not None:
             roles = _dump(settings.store, folder / DUMP)
         else:

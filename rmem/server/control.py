@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
 from threading import local
@@ -37,13 +37,15 @@ from .control_tables import (
     MEMBERS,
     META,
     ORGANIZATIONS,
+    PLACEMENTS,
     TOKENS,
     TOKENS_NOW,
     WORKSPACES,
+    WORKSPACES_NOW,
     revoke,
 )
 from .organization_log import OrganizationLogs
-from .settings import ServerSettings
+from .settings import MAIN, ServerSettings
 
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
@@ -72,6 +74,20 @@ class WorkspaceRecord:
     org: str
     name: str
     created: float
+    server: str = MAIN
+    """The database that it is in."""
+    moves: int = 0
+    """How often it was moved there from another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a workspace is, where it is being moved to, and where its old rows are still to be removed."""
+
+    server: str = MAIN
+    moves: int = 0
+    moving_to: str | None = None
+    left: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +146,7 @@ class Control(Forking):
     def __init__(self, settings: ServerSettings) -> None:
         address = settings.control_address
         self.log = OrganizationLogs(settings)
+        self._servers = tuple(settings.servers)
         self.version = 0
         self._once = _Once()
         self._entrance = new_lock()
@@ -267,31 +284,66 @@ class Control(Forking):
     # Workspaces
 
     def workspaces(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[WorkspaceRecord]:
-        asked = sa.select(WORKSPACES).where(WORKSPACES.c.org == org, WORKSPACES.c.name > after)
+        asked = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name > after)
         with self.reading() as link:
             return [WorkspaceRecord(*row) for row in link.execute(asked.order_by("name").limit(limit))]
 
     def workspace(self, org: str, name: str) -> WorkspaceRecord | None:
-        asked = sa.select(WORKSPACES).where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
+        asked = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
         with self.reading() as link:
             row = link.execute(asked).first()
         return None if row is None else WorkspaceRecord(*row)
 
     def create_workspace(self, org: str, name: str) -> WorkspaceRecord:
-        made = WorkspaceRecord(str(uuid.uuid4()), org, known_name("name", name), time.time())
+        """Make a workspace, on the server that has the fewest."""
+        id, now = str(uuid.uuid4()), time.time()
         with self._unique(f"the workspace {name!r} already exists"), self.writing() as link:
+            made = WorkspaceRecord(id, org, known_name("name", name), now, self._least_used(link))
             link.execute(WORKSPACES.insert().values(id=made.id, org=org, name=made.name, created=made.created))
+            if made.server != MAIN:
+                link.execute(PLACEMENTS.insert().values(workspace=made.id, server=made.server, moves=0))
             self.log.record(org, "create workspace", workspace=made.id, name=made.name)
         return made
+
+    def _least_used(self, link: sa.Connection) -> str:
+        if not self._servers:
+            return MAIN
+        counted = sa.select(PLACEMENTS.c.server, sa.func.count()).group_by(PLACEMENTS.c.server)
+        used: dict[str, int] = dict(link.execute(counted).all())
+        total = link.execute(sa.select(sa.func.count()).select_from(WORKSPACES)).scalar_one()
+        used[MAIN] = total - sum(count for server, count in used.items() if server != MAIN)
+        return min((MAIN, *self._servers), key=lambda server: used.get(server, 0))
+
+    def placement(self, workspace: str) -> Placement:
+        """Where a workspace is, by its id."""
+        columns = (PLACEMENTS.c.server, PLACEMENTS.c.moves, PLACEMENTS.c.moving_to, PLACEMENTS.c.left)
+        with self.reading() as link:
+            row = link.execute(sa.select(*columns).where(PLACEMENTS.c.workspace == workspace)).first()
+        return Placement() if row is None else Placement(*row)
+
+    def place(self, org: str, workspace: str, placed: Placement) -> None:
+        """Say where a workspace is."""
+        values = asdict(placed)
+        with self.writing() as link:
+            before = link.execute(sa.select(PLACEMENTS.c.moves).filter_by(workspace=workspace)).scalar()
+            if before is None:
+                link.execute(PLACEMENTS.insert().values(workspace=workspace, **values))
+            else:
+                link.execute(PLACEMENTS.update().where(PLACEMENTS.c.workspace == workspace).values(**values))
+            if placed.moves > (before or 0):
+                self.log.record(org, "move workspace", workspace=workspace, server=placed.server)
 
     def delete_workspace(self, org: str, name: str) -> WorkspaceRecord | None:
         """Take a workspace and its memberships out; its data is the caller's to remove."""
         with self.writing() as link:
-            asked = sa.select(WORKSPACES).where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
+            asked = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
             row = link.execute(asked).first()
             if row is None:
                 return None
             gone = WorkspaceRecord(*row)
+            if link.execute(sa.select(PLACEMENTS.c.moving_to).filter_by(workspace=gone.id)).scalar() is not None:
+                raise StoreBusyError("the workspace is being moved to another server; delete it when that is done")
+            link.execute(PLACEMENTS.delete().where(PLACEMENTS.c.workspace == gone.id))
             link.execute(MEMBERS.delete().where(MEMBERS.c.org == org, MEMBERS.c.workspace == gone.id))
             link.execute(TOKENS.delete().where(TOKENS.c.org == org, TOKENS.c.workspace == gone.id))
             link.execute(ANSWERS.delete().where(ANSWERS.c.scope.startswith(f"{org}/{gone.id}/", autoescape=True)))

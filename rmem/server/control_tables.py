@@ -6,6 +6,8 @@ import time
 
 import sqlalchemy as sa
 
+from .settings import MAIN
+
 META = sa.MetaData()
 ABOUT = sa.Table("control_about", META, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text))
 ORGANIZATIONS = sa.Table(
@@ -23,6 +25,15 @@ WORKSPACES = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("created", sa.Double, nullable=False),
     sa.UniqueConstraint("org", "name"),
+)
+PLACEMENTS = sa.Table(  # of workspaces that are, or were, on another server than the first
+    "control_placements",
+    META,
+    sa.Column("workspace", sa.Text, primary_key=True),
+    sa.Column("server", sa.Text, nullable=False),
+    sa.Column("moves", sa.Integer, nullable=False),  # how often it was moved: the later place is the right one
+    sa.Column("moving_to", sa.Text),
+    sa.Column("left", sa.Text),  # where its old rows are still to be removed
 )
 MEMBERS = sa.Table(
     "control_members",
@@ -60,6 +71,10 @@ ANSWERS = sa.Table(
     sa.Column("headers", sa.Text),
     sa.Column("body", sa.LargeBinary),
 )
+
+WORKSPACES_NOW = sa.select(
+    WORKSPACES, sa.func.coalesce(PLACEMENTS.c.server, MAIN), sa.func.coalesce(PLACEMENTS.c.moves, 0)
+).outerjoin(PLACEMENTS, PLACEMENTS.c.workspace == WORKSPACES.c.id)
 
 # A token counts in one workspace, or wherever its member has a role.
 _OF_TOKEN = sa.and_(

@@ -42,7 +42,7 @@ class ServerHost(Host):
         headers = asked.request.headers
         named = headers.get(REPOSITORY)
         # The call may outlive the request of a client that went away, so it has the workspace for itself.
-        space = access.spaces.use(access.org, access.workspace_id, access.workspace)
+        space = access.use_space()
         try:
             yield Caller(
                 TeamMemory(space.brain, author=access.member, origin=ORIGIN, token=access.token_id),

@@ -31,6 +31,8 @@ def request_note(access: Access) -> dict[str, Any]:
         "org": access.org,
         "workspace": access.workspace,
         "workspace_id": access.workspace_id,
+        "server": access.server,
+        "moves": access.moves,
         "member": access.member,
         "role": access.role,
         "id": access.context.id,
@@ -103,6 +105,8 @@ def _answer(frame: Frame, service: Service) -> bytes:
         service.spaces,
         context,
         note["workspace_id"],
+        note["server"],
+        note["moves"],
     )
     try:
         access.note_write(note["written"])

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from .. import checks, config
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, InputError, StoreError
 from ..stores import is_postgres
 from ..tables.search.allowance import quarter_of_memory
 
 PORT = 8765
+MAIN = "main"
+"""The name of the first database, which keeps organisations, members and tokens, and where each workspace is."""
 PREFIX = "RMEM_SERVER_"
 _MB = 1024 * 1024
 _ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
+_SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -81,6 +84,8 @@ class ServerSettings:
     """Streaming replicas of that database, which answer recalls while they are fresh enough."""
     replica_staleness: float = 5.0
     """Seconds that a replica may be behind; whoever wrote finds that at once all the same."""
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Further PostgreSQL databases for workspaces, by a name of yours. `store` is called "main" and keeps the map."""
     host: str = "127.0.0.1"
     port: int = PORT
     auth: bool = True
@@ -134,8 +139,22 @@ class ServerSettings:
         checks.number("replica_staleness", self.replica_staleness, low=0.1)
         if self.replicas and self.store is None:
             raise ConfigError("replicas need the address of their primary: --store postgresql://…")
+        object.__setattr__(self, "servers", _named_addresses("servers", self.servers))
+        if self.servers and self.store is None:
+            raise ConfigError("further servers need the first one, which knows what is where: --store postgresql://…")
         if not self.auth and not self.loopback:
             raise ConfigError(f"a server without tokens listens on this machine only (127.0.0.1), not on {self.host}")
+
+    def place(self, server: str) -> str:
+        """The address of the database that is called `server`."""
+        if server == MAIN and self.store is not None:
+            return self.store
+        if server not in self.servers:
+            known = ", ".join((MAIN, *self.servers))
+            raise StoreError(
+                f"there is no server {server!r}; known: {known}; name it by --server {server}=postgresql://…"
+            )
+        return self.servers[server]
 
     @property
     def loopback(self) -> bool:
@@ -184,6 +203,15 @@ def _addresses(field: str, given: object) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) and is_postgres(one) for one in given):
         raise checks.refuse(field, "a list of addresses such as postgresql://user@host/database", given)
     return tuple(given)
+
+
+def _named_addresses(field: str, given: object) -> dict[str, str]:
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) and is_postgres(one) for one in given.values()):
+        raise checks.refuse(field, "names with addresses such as eu1=postgresql://user@host/database", given)
+    for name in given:
+        if not isinstance(name, str) or not _SERVER.match(name) or name == MAIN:
+            raise checks.refuse(field, f"names of 1 to 63 letters, digits, '.', '_' or '-' other than {MAIN!r}", name)
+    return dict(given)
 
 
 def _toml(path: Path, *, required: bool) -> dict[str, Any]:

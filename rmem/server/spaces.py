@@ -17,7 +17,7 @@ from ..errors import ConstraintError, RemanenceError, StoreClosedError, StoreErr
 from ..private_files import make_folder
 from ..stores.sql.audit_chain import ENDING
 from .organization_log import tenant_address
-from .settings import ServerSettings
+from .settings import MAIN, ServerSettings
 
 if TYPE_CHECKING:
     from ..agents import AgentMemoryAPI
@@ -29,8 +29,10 @@ log = logging.getLogger(__name__)
 class Space:
     """One workspace. Its parts are opened on first use and shared by all requests."""
 
-    def __init__(self, org: str, id: str, name: str, settings: ServerSettings) -> None:
-        self.org, self.id, self.name = org, id, name
+    def __init__(
+        self, org: str, id: str, name: str, settings: ServerSettings, server: str = MAIN, moves: int = 0
+    ) -> None:
+        self.org, self.id, self.name, self.server, self.moves = org, id, name, server, moves
         self.users = 0
         self._settings = settings
         self._written = 0
@@ -101,15 +103,17 @@ class Space:
         address = self._address()
         if self._settings.store is None or self.tenant is None:
             return address
-        settings = self._settings
+        address, settings = tenant_address(address, self.tenant), self._settings
+        if self.server != MAIN or not settings.replicas:
+            return address
         options = [("replica", one) for one in settings.replicas] + [("staleness", str(settings.replica_staleness))]
-        return f"{tenant_address(address, self.tenant)}&{urlencode(options)}"
+        return f"{address}&{urlencode(options)}"
 
     def _address(self) -> str:
         if self._settings.own_store is not None:
             return self._settings.own_store
         if self._settings.store is not None:
-            return self._settings.store
+            return self._settings.place(self.server)
         make_folder(self.path.parent)
         return str(self.path)
 
@@ -172,18 +176,25 @@ class Spaces:
     def __len__(self) -> int:
         return len(self._open)
 
-    def use(self, org: str, id: str, name: str) -> Space:
-        """A workspace that stays open until it is given back by `leave`."""
+    def use(self, org: str, id: str, name: str, server: str = MAIN, moves: int = 0) -> Space:
+        """A workspace that stays open until it is given back by `leave`. If it was moved to another server since it was
+        opened, it is opened there; whoever still uses the old one finishes with that."""
         with self._change:
             if id in self._gone:
                 raise StoreClosedError("this workspace was deleted")
             space = self._open.get(id)
+            left = None
+            if space is not None and space.moves < moves:
+                left, space = self._open.pop(id), None
+                self._written.pop(id, None)  # positions of another server mean nothing here
             if space is None:
-                space = self._open[id] = Space(org, id, name, self._settings)
+                space = self._open[id] = Space(org, id, name, self._settings, server, moves)
                 space.note_write(self._written.pop(id, 0))
             space.users += 1
             self._open.move_to_end(id)
             idle = self._idle()
+            if left is not None and not left.users:
+                idle.append(left)
         for one in idle:
             one.close()
         return space
@@ -198,7 +209,10 @@ class Spaces:
     def leave(self, space: Space) -> None:
         with self._change:
             space.users -= 1
+            is_left = not space.users and space.moves < getattr(self._open.get(space.id), "moves", 0)
             self._change.notify_all()
+        if is_left:
+            space.close()
 
     def _idle(self) -> list[Space]:
         """Take out those unused for longest while there are too many."""
@@ -234,11 +248,11 @@ class Spaces:
         for space in closed:
             space.close()
 
-    def remove(self, org: str, id: str, name: str, *, patience: float = 10.0) -> None:
+    def remove(self, org: str, id: str, name: str, server: str = MAIN, *, patience: float = 10.0) -> None:
         """Delete all that a workspace holds, when the requests that use it have ended."""
         with self._change:
             self._gone.add(id)
-            space = self._open.pop(id, None) or Space(org, id, name, self._settings)
+            space = self._open.pop(id, None) or Space(org, id, name, self._settings, server)
             until = time.monotonic() + patience
             while space.users and (left := until - time.monotonic()) > 0:
                 self._change.wait(left)

@@ -20,6 +20,7 @@ from .. import checks
 from ..errors import ConfigError
 from ..private_files import make_file, publish
 from .control import Control, Role, TokenRecord
+from .settings import MAIN
 
 ALGORITHM = "HS256"
 CLAIMS = ("OrgID", "sub", "jti", "iat", "exp")
@@ -53,6 +54,9 @@ class WorkspaceRole:
 
     workspace_id: str
     role: Role
+    server: str = MAIN
+    moves: int = 0
+    """Where it is, and how often it was moved."""
 
 
 class Tokens:
@@ -144,7 +148,7 @@ class Tokens:
         role = self._control.role_of(caller.org, caller.member, "-" if record is None else record.id)
         found = None
         if record is not None and role is not None and caller.workspace in (None, record.id):
-            found = WorkspaceRole(record.id, min(role, caller.role))
+            found = WorkspaceRole(record.id, min(role, caller.role), record.server, record.moves)
         with self._lock:
             if version == self._control.version:
                 self._workspace_roles[caller.token_id, workspace] = found

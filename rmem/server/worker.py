@@ -126,7 +126,7 @@ class _Answer:
     async def run(self, app: ASGIApp, frame: Frame, service: Service) -> None:
         note = frame.note
         caller = Caller(**{**note["caller"], "role": Role(note["caller"]["role"])})
-        workspace_role = WorkspaceRole(note["workspace_role"]["workspace_id"], Role(note["workspace_role"]["role"]))
+        workspace_role = WorkspaceRole(**{**note["workspace_role"], "role": Role(note["workspace_role"]["role"])})
         request = None if note["number"] is None else receipts.Request(note["number"])
         context = RequestContext(
             note["id"], service, caller, request=request, workspace_role=workspace_role, on_limit=self._send_limit

@@ -1,5 +1,6 @@
-"""Copy the tables of an SQLite file into PostgreSQL: columns, keys, checks, references, indexes, and the rows value
-by value. Each table is made and filled in one transaction, so that it is there whole or not at all."""
+"""Copy the tables of an SQLite file, or of another server, into PostgreSQL: columns, keys, checks, references, indexes,
+and the rows value by value. Each table is made and filled in one transaction, so that it is there whole or not at
+all."""
 
 from __future__ import annotations
 
@@ -63,13 +64,18 @@ def move(path: Path, url: str, tenant: str) -> TableMove | None:
 
 
 class TableMove:
-    """Nothing is written before `copy`, which writes over nothing."""
+    """Nothing is written before `copy`, which writes over nothing, unless `replace` says that the target is to become
+    what the source is: tables there that differ are dropped first."""
 
-    def __init__(self, old: SqliteEngine, new: PostgresEngine) -> None:
+    def __init__(self, old: SqliteEngine | PostgresEngine, new: PostgresEngine, *, replace: bool = False) -> None:
         self._old, self._new = old, new
+        self._replaced: list[Table] | None = [] if replace else None
         self._source, self._target = Workspace.on(old), Workspace.on(new)
         try:
             tables = self._source.tables()
+            if self._replaced is not None:
+                known = {table.name for table in tables}
+                self._replaced += [table for table in self._target.tables() if table.name not in known]
             self._left = [self._looked_at(table) for table in _parents_first([one for one in tables if not one.view])]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
         except BaseException:
@@ -88,6 +94,7 @@ class TableMove:
     def copy(self, on_progress: Progress) -> dict[str, str]:
         """Copy every table that is not there yet; the checksum of each of them, which is that of both sides."""
         done, sums = 0, {}
+        self._drop_replaced()
         for left in self._left:
             name = left.table.name
             if left.there:
@@ -100,12 +107,29 @@ class TableMove:
             self._new.create_table(view)
         return sums
 
+    def _drop_replaced(self) -> None:
+        """Drop what differs, views first, and tables before those that they refer to."""
+        gone = self._replaced or []
+        names = {table.name for table in gone}
+        referring = [
+            table
+            for table in self._target.tables()
+            if not table.view and {one.table for one in table.references} & names
+        ]
+        both = {table.name: table for table in (*gone, *referring) if not table.view}
+        self._left = [left._replace(there=left.there and left.table.name not in both) for left in self._left]
+        for table in [*(one for one in gone if one.view), *reversed(_parents_first(list(both.values())))]:
+            self._new.drop_table(table.name)
+
     def _looked_at(self, table: Table) -> _Left:
         (row,) = self._source.query(f"SELECT count(*) FROM {_quoted(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
             there != table or str(self._sum(self._source, table)) != str(self._sum(self._target, table))
         ):
+            if self._replaced is not None:
+                self._replaced.append(there)
+                return _Left(table, int(row[0]), False)
             raise ConfigError(
                 f"the target has a table {table.name!r} with other contents; nothing was written. Choose another "
                 "database or tenant, as in ?tenant=new, or drop that table"
@@ -114,6 +138,9 @@ class TableMove:
 
     def _has_view(self, view: Table) -> bool:
         there = self._new.tables().get(view.name)
+        if there not in (None, view) and self._replaced is not None:
+            self._replaced.append(there)
+            return False
         if there not in (None, view):
             raise ConfigError(f"the target has something else called {view.name!r}; nothing was written")
         return there is not None

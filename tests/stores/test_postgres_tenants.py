@@ -9,6 +9,7 @@ from rmem import Brain
 from rmem.errors import ConfigError, InputError, StoreUnreachableError
 from rmem.stores import open_store
 from rmem.stores.sql.postgres import PostgresRecordStore
+from rmem.stores.sql.postgres_link import Connection
 from rmem.stores.sql.postgres_schema import ROLE, SCHEMA
 from rmem.testing.contract import clustered_vectors, example
 
@@ -130,3 +131,33 @@ def test_a_wrong_address_is_told_at_once(postgres_url):
         PostgresRecordStore("postgresql://x?y=z")
     with pytest.raises(ConfigError, match="does not exist"):
         PostgresRecordStore(postgres_url.replace("@/t", "@/x"))
+
+
+def test_every_scan_of_a_recall_is_bounded_by_the_tenant(postgres_url, monkeypatch):
+    """What PostgreSQL does for each statement of a recall, as far as it may not read whole tables."""
+    plans = {}
+    with PostgresRecordStore(postgres_url, tenant="ann", held_up_to=0) as store, Brain(store, embedder="none") as brain:
+        vectors = clustered_vectors(50, 16)
+        store.put([example(f"note {at} of cranes", memory_id=f"m{at}", vector=vectors[at]) for at in range(50)])
+        store.neighbours.build()
+        execute = Connection.execute
+
+        def noted(self, sql, parameters=(), /):
+            if sql.startswith(("SELECT", "WITH")) and "set_config" not in sql:
+                self.raw.execute("SET LOCAL enable_seqscan = off")
+                told = execute(self, f"EXPLAIN (COSTS OFF) {sql}", parameters).fetchall()
+                plans[sql] = [line for (line,) in told]
+            return execute(self, sql, parameters)
+
+        monkeypatch.setattr(Connection, "execute", noted)
+        assert brain.recall("cranes", vector=vectors[0], agent="a", since="2020-01-01") is not None
+        assert brain.recall("cranes", vector=vectors[0])
+    assert len(plans) > 8
+    conditions = 0
+    for sql, plan in plans.items():
+        assert not [line for line in plan if "Seq Scan" in line], sql
+        for line, after in zip(plan, [*plan[1:], ""], strict=True):
+            if "Index" in line and "Scan" in line and "memories_near_" not in line:  # that one holds one tenant only
+                conditions += 1
+                assert "tenant = " in after or "Bitmap" in line, (sql, line, after)
+    assert conditions > 8

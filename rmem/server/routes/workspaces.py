@@ -75,7 +75,7 @@ def delete_workspace(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) ->
         gone = access.service.control.delete_workspace(access.org, access.workspace)
     if gone is None:
         raise HTTPException(404, f"there is no workspace {access.workspace!r}")
-    access.spaces.remove(gone.org, gone.id, gone.name)
+    access.spaces.remove(gone.org, gone.id, gone.name, gone.server)
     return {"deleted": gone.name}
 
 

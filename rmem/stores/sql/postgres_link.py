@@ -19,6 +19,7 @@ from ...errors import (
     StoreBusyError,
     StoreError,
     StoreFullError,
+    StoreMovedError,
     StoreReadOnlyError,
     StoreUnreachableError,
 )
@@ -27,6 +28,8 @@ from .postgres_pool import HOW, SNAPSHOT, WRITE, Manner, Pooled, Raw, Result, is
 if TYPE_CHECKING:
     from .postgres_index import Look
 
+ARRIVING = "arriving"
+"""What the head of a tenant says while its rows are brought here."""
 _TENDING = 0x524D454D_0001  # an advisory lock
 _LOCK_PATIENCE = 2000  # milliseconds
 _OWN = ("tenant", "replica", "staleness")  # options of an address that are not the server's
@@ -101,11 +104,12 @@ class Frame(NamedTuple):
     def enter(self, raw: Raw, kind: str) -> str | None:
         """Begin a transaction of the tenant, with one message; its number when it writes."""
         told = raw.execute(_opening(self, kind), prepare=False)  # several commands cannot be prepared
-        if kind != WRITE:
-            return None
         while told.nextset():
             pass
         found = told.fetchone()
+        if kind != WRITE:
+            check_here(found)
+            return None
         return None if found is None else str(found[0])
 
     def become(self, raw: Raw, *, writing: bool) -> None:
@@ -137,7 +141,15 @@ def _opening(frame: Frame, kind: str) -> bytes:
         f"; SELECT set_config({_quoted(name)}, {_quoted(value)}, true)"
         for name, value in frame.settings(writing=kind == WRITE).items()
     )
-    return f"BEGIN {kind}{told}{'; SELECT pg_current_xact_id()::text' if kind == WRITE else ''}".encode()
+    last = "pg_current_xact_id()::text" if kind == WRITE else "moved FROM heads"
+    return f"BEGIN {kind}{told}; SELECT {last}".encode()
+
+
+def check_here(head: tuple[Any, ...] | None) -> None:
+    """Refuse a tenant whose rows are elsewhere; `head` is what its head says of that. Whoever writes looks when it has
+    locked the head (`postgres_writer`)."""
+    if head is not None and head[0] is not None:
+        raise StoreMovedError(f"these rows are not on this server ({head[0]}); try again")
 
 
 def _quoted(text: str) -> str:

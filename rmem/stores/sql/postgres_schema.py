@@ -207,17 +207,28 @@ def p005_keep_agents_and_packed_texts_out_of_statistics(raw: Raw) -> None:
         _run(raw, f"ALTER TABLE {table} {', '.join(changes)}")
 
 
+def p006_let_tenants_move(raw: Raw) -> None:
+    """Where the rows of a tenant are that are not here: NULL, ARRIVING, or the name of another server."""
+    _run(raw, "ALTER TABLE heads ADD COLUMN moved text")
+
+
 STEPS = (
     p001_create_tables,
     p002_find_rows_by_number,
     p003_keep_texts_out_of_statistics,
     p004_keep_facts,
     p005_keep_agents_and_packed_texts_out_of_statistics,
+    p006_let_tenants_move,
 )  # only ever appended to
 
 
 def _run(raw: Raw, statement: str) -> None:
     raw.execute(statement.encode())
+
+
+def memory_columns() -> list[str]:
+    """The columns of `memories` but the tenant."""
+    return [column.split()[0] for column in _TABLES["memories"][0].split(", ")]
 
 
 class _Login(NamedTuple):

@@ -11,13 +11,13 @@ import psycopg
 
 from ...errors import StoreForkedError, StoreUnreachableError
 from ..touches import Touches, Waiting
-from .postgres_link import Connection, Frame, Link, explain
+from .postgres_link import Connection, Frame, Link, check_here, explain
 from .postgres_pool import FORKED, is_conflict, is_lost
 from .writer import Groups, Job
 
 Result = TypeVar("Result")
 
-_TAKE = "SELECT seq FROM heads FOR UPDATE"
+_TAKE = "SELECT moved FROM heads FOR UPDATE"
 
 
 class PostgresWriter(Groups[Connection]):
@@ -83,7 +83,7 @@ class PostgresWriter(Groups[Connection]):
             job.error = job.error or error
 
     def _do(self, connection: Connection, batch: list[Job[Connection, Any]], taken: Waiting, *, apart: bool) -> None:
-        connection.execute(_TAKE)
+        check_here(connection.execute(_TAKE).fetchone())
         if taken:
             when, counts = zip(*taken.values(), strict=True)
             connection.execute(self._touch, (list(when), list(counts), list(taken)))

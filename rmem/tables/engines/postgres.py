@@ -265,7 +265,13 @@ class PostgresEngine(Engine, Forking):
                         copy.write_row([copy_value(value, kind) for value, kind in zip(row, kinds, strict=True)])
                 return cursor.rowcount
 
-        return self._link.write(Frame(self._tenant.schema, self._tenant.role), work) if rows else 0
+        if not rows:
+            return 0
+        try:
+            return self._link.write(Frame(self._tenant.schema, self._tenant.role), work)
+        except NoSuchTableError:
+            self._version()  # which tells if all tables were moved to another server
+            raise
 
     def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:
         """Make a table with its rows in one transaction. JSONB and intervals come as text; serial columns go on behind
@@ -297,6 +303,18 @@ class PostgresEngine(Engine, Forking):
                     )
 
         self._changed(work)
+
+    def numbers(self, table: str) -> dict[str, int]:
+        """The last number that each serial column of a table was given."""
+        place = self._words.place(table)
+        serial = [column.name for column in self.tables()[table].columns if column.serial]
+        sql = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%s, %s)::regclass), 0)"
+
+        def work(connection: Connection) -> dict[str, int]:
+            rows = {name: connection.execute(sql, [place, name]).fetchone() for name in serial}
+            return {name: int(row[0]) for name, row in rows.items() if row is not None}
+
+        return self._link.look(work)
 
     def explain(self, plan: Plan) -> list[str]:
         statement = render(plan, self._tenant.schema)

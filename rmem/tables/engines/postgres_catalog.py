@@ -12,11 +12,12 @@ import random
 import re
 from dataclasses import asdict, dataclass
 
+import psycopg
 from psycopg import errors as pg
 from psycopg.types.json import Jsonb
 
 from ... import receipts
-from ...errors import StoreVersionError
+from ...errors import StoreMovedError, StoreVersionError
 from ..catalog import Table, table_from_json
 from .postgres_link import Connection, Frame, Link
 
@@ -69,6 +70,8 @@ BEGIN
     RETURN NULL;
 END $$;
 """
+_MOVED = -1  # the version of a catalogue that is on another server now
+_LEFT = "_left"  # behind the name of its schema, so that no statement under way finds a table
 _CLEANED = 1 / 64  # how often receipts that are too old are removed
 _FIND = "SELECT schema, role, layout FROM remanence.table_tenants WHERE tenant = %s"
 _LOCK = "SELECT pg_advisory_xact_lock(7305787160187241057)"  # one process at a time makes schemas and roles
@@ -245,12 +248,79 @@ def save(connection: Connection, tenant: Tenant, table: Table) -> None:
 
 def touch(connection: Connection, tenant: Tenant) -> None:
     """Let every process see that the catalogue changed. Holding the row, only one changes it at a time."""
-    connection.execute("UPDATE remanence.table_tenants SET version = version + 1 WHERE tenant = %s", [tenant.name])
+    sql = "UPDATE remanence.table_tenants SET version = version + 1 WHERE tenant = %s RETURNING version - 1"
+    _check_here(connection.execute(sql, [tenant.name]).fetchone())
 
 
 def version(connection: Connection, tenant: Tenant) -> int:
-    row = connection.execute("SELECT version FROM remanence.table_tenants WHERE tenant = %s", [tenant.name]).fetchone()
-    return int(row[0]) if row else 0
+    sql = "SELECT version FROM remanence.table_tenants WHERE tenant = %s"
+    return _check_here(connection.execute(sql, [tenant.name]).fetchone())
+
+
+def _check_here(row: tuple[int, ...] | None) -> int:
+    """The version of a catalogue; StoreMovedError if its tables were moved to another server."""
+    number = int(row[0]) if row else 0
+    if number < 0:
+        raise StoreMovedError("these tables are on another server now; try again")
+    return number
+
+
+def lock(connection: Connection, name: str) -> Tenant | None:
+    """Let nobody else change a tenant's tables until the transaction ends; None if it has none."""
+    tenant = _found(connection, name)
+    if tenant is None:
+        return None
+    connection.execute("SELECT 1 FROM remanence.table_tenants WHERE tenant = %s FOR UPDATE", [name])
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [tenant.schema]).fetchall()
+    for (table,) in rows:
+        connection.execute(
+            psycopg.sql.SQL("LOCK TABLE {} IN SHARE MODE").format(psycopg.sql.Identifier(tenant.schema, table))
+        )
+    return tenant
+
+
+def leave(connection: Connection, tenant: Tenant) -> None:
+    """Let nobody use a tenant's tables here any more: they were moved to another server."""
+    connection.execute("UPDATE remanence.table_tenants SET version = %s WHERE tenant = %s", [_MOVED, tenant.name])
+    connection.execute(f'ALTER SCHEMA "{tenant.schema}" RENAME TO "{tenant.schema}{_LEFT}"'.encode())
+
+
+def is_known(connection: Connection, name: str) -> bool:
+    """Whether there are, or were, tables of a tenant in this database."""
+    return _found(connection, name) is not None
+
+
+def erase_left(connection: Connection, name: str) -> None:
+    """Remove the tables that were given up by `leave`. The tenant stays known as moved."""
+    tenant = _found(connection, name)
+    if tenant is None:
+        return
+    connection.execute(f'DROP SCHEMA IF EXISTS "{tenant.schema}{_LEFT}" CASCADE'.encode())
+    for table in ("table_catalog", "table_deletions", "table_receipts"):
+        connection.execute(f"DELETE FROM remanence.{table} WHERE tenant = %s".encode(), [name])
+
+
+def erase_moved(connection: Connection, name: str) -> None:
+    """Forget that the tables of a tenant were moved away, before they come back."""
+    sql = "SELECT 1 FROM remanence.table_tenants WHERE tenant = %s AND version < 0"
+    if is_known(connection, name) and connection.execute(sql, [name]).fetchone():
+        erase_left(connection, name)
+        connection.execute("DELETE FROM remanence.table_tenants WHERE tenant = %s", [name])
+
+
+def receipts_of(connection: Connection, name: str) -> list[tuple[str, str]]:
+    """The receipts of a tenant: keys and values."""
+    sql = "SELECT key, value FROM remanence.table_receipts WHERE tenant = %s"
+    return list(connection.execute(sql, [name]).fetchall())
+
+
+def adopt_receipts(connection: Connection, name: str, given: list[tuple[str, str]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO remanence.table_receipts VALUES (%s, %s, %s) ON CONFLICT (tenant, key) "
+            "DO UPDATE SET value = excluded.value",
+            [(name, key, value) for key, value in given],
+        )
 
 
 def load(connection: Connection, tenant: Tenant) -> dict[str, Table]:
