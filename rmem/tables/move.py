@@ -4,6 +4,7 @@ by value. Each table is made and filled in one transaction, so that it is there 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from graphlib import CycleError
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..errors import ConfigError, StoreError
-from .catalog import Kind, Table
+from .catalog import Kind, Table, parents_first, quoted
 from .engines.postgres import PostgresEngine
 from .engines.sqlite import SqliteEngine
 from .workspace import Workspace
@@ -70,8 +71,14 @@ class TableMove:
         self._source, self._target = Workspace.on(old), Workspace.on(new)
         try:
             tables = self._source.tables()
-            self._left = [self._looked_at(table) for table in _parents_first([one for one in tables if not one.view])]
+            self._left = [self._looked_at(table) for table in parents_first(one for one in tables if not one.view)]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
+        except CycleError as error:
+            self.close()
+            raise ConfigError(
+                f"the tables {', '.join(error.args[1])} refer to each other in a ring, which cannot be copied; "
+                "drop one of the references and add it again afterwards"
+            ) from None
         except BaseException:
             self.close()
             raise
@@ -101,7 +108,7 @@ class TableMove:
         return sums
 
     def _looked_at(self, table: Table) -> _Left:
-        (row,) = self._source.query(f"SELECT count(*) FROM {_quoted(table.name)}").rows
+        (row,) = self._source.query(f"SELECT count(*) FROM {quoted(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
             there != table or str(self._sum(self._source, table)) != str(self._sum(self._target, table))
@@ -148,10 +155,10 @@ class TableMove:
     @staticmethod
     def _rows(side: Workspace, table: Table) -> Iterator[list[tuple[Any, ...]]]:
         columns = ", ".join(
-            f"{_quoted(column.name)}::text" if column.type.kind in _AS_TEXT else _quoted(column.name)
+            f"{quoted(column.name)}::text" if column.type.kind in _AS_TEXT else quoted(column.name)
             for column in table.columns
         )
-        for result in side.stream(f"SELECT {columns} FROM {_quoted(table.name)}", batch_size=_BATCH):
+        for result in side.stream(f"SELECT {columns} FROM {quoted(table.name)}", batch_size=_BATCH):
             yield result.rows
 
 
@@ -167,23 +174,3 @@ def _counted(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any
                 array = np.asarray(row[at], np.float32)
                 row[at] = (array.shape, array.tobytes()) if array.size else ()
     return counted
-
-
-def _parents_first(tables: list[Table]) -> list[Table]:
-    """Tables after those that they refer to."""
-    left, done = list(tables), list[Table]()
-    while left:
-        names = {table.name for table in left}
-        free = [table for table in left if not any(r.table in names - {table.name} for r in table.references)]
-        if not free:
-            raise ConfigError(
-                f"the tables {', '.join(sorted(names))} refer to each other in a ring, which cannot be copied; "
-                "drop one of the references and add it again afterwards"
-            )
-        done += free
-        left = [table for table in left if table not in free]
-    return done
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
