@@ -204,7 +204,7 @@ def _servers(given: tuple[str, ...]) -> dict[str, str] | None:
 
 
 def _settings_of(cli: CliContext, data: str | None, servers: tuple[str, ...] = ()) -> ServerSettings:
-    """Return the settings for a command on a server's data; options may come before or after the name of the command."""
+    """Return the settings for a command on a server's data; options may come before or after its name."""
     context = click.get_current_context()
     assert context.parent is not None
     given = context.parent.params

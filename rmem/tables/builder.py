@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..errors import InputError, SqlError
+from .catalog import quoted
 
 if TYPE_CHECKING:
     from .streams import Rows
@@ -23,7 +24,7 @@ _TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\d+)|--|/\*|[()'";]"""
 
 def quote_name(name: str) -> str:
     """A name as SQL quotes it."""
-    return '"' + checks.name("name", name).replace('"', '""') + '"'
+    return quoted(checks.name("name", name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from graphlib import TopologicalSorter
 from typing import Any
 
 ROW = "_row"
@@ -104,6 +105,31 @@ class Table:
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def parents_first(tables: Iterable[Table]) -> list[Table]:
+    """Tables after those that they refer to; `graphlib.CycleError` for a ring of them."""
+    known = {table.name: table for table in tables}
+    order: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(known, ()))  # as given where nothing else decides
+    for name, table in known.items():
+        order.add(name, *({reference.table for reference in table.references} & known.keys() - {name}))
+    return [known[name] for name in order.static_order()]
+
+
+def follow_names(table: Table, old: str, new: str, columns: Mapping[str, str]) -> Table:
+    """A table whose references follow another one that has a new name, or new names of columns (old name: new name)."""
+    references = tuple(
+        replace(reference, table=new, targets=tuple(columns.get(target, target) for target in reference.targets))
+        if reference.table == old
+        else reference
+        for reference in table.references
+    )
+    return replace(table, references=references)
 
 
 def table_from_json(stored: Mapping[str, Any]) -> Table:

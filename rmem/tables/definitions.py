@@ -3,13 +3,14 @@ goes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from graphlib import CycleError
 from typing import TypeVar
 
 from sqlglot import exp
 
-from ..errors import NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
-from .catalog import Index, Table
+from ..errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
+from .catalog import Index, Table, parents_first
 from .engines.base import Engine, StaleCatalogueError
 from .results import Result
 from .sql import define, views
@@ -104,7 +105,8 @@ class Definitions:
         only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
         names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
         if tree.args.get("kind") == "INDEX":
-            self._all(self._engine.drop_index, names, bool(tree.args.get("exists")))
+            missing_ok = bool(tree.args.get("exists"))
+            self._engine.together(lambda: [self._engine.drop_index(name, missing_ok=missing_ok) for name in names])
             return Result()
         kind = str(tree.args.get("kind"))
         if kind not in ("TABLE", "VIEW"):
@@ -127,18 +129,17 @@ class Definitions:
                 if found != kind:
                     raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
             views.check_unused(set(known), catalogue, self._workspace)
-            for name in _children_first(known, catalogue):
-                self._engine.drop_table(name)
+            try:
+                ordered = parents_first(catalogue[name] for name in known)
+            except CycleError:
+                raise ConstraintError(
+                    f"{', '.join(known)} refer to each other; drop one of the columns first"
+                ) from None
+            for table in reversed(ordered):
+                self._engine.drop_table(table.name)
             return bool(known)
 
         return retry_if_stale(lambda: self._engine.together(drop))
-
-    def _all(self, drop: Callable[..., bool], names: Sequence[str], missing_ok: bool) -> None:
-        """Drop all of them or none."""
-        if len(names) == 1:
-            drop(names[0], missing_ok=missing_ok)
-        elif names:
-            self._engine.together(lambda: [drop(name, missing_ok=missing_ok) for name in names])
 
     def _alter(self, tree: exp.Alter) -> Result:
         name = table_name(tree.this, self._workspace)
@@ -177,19 +178,3 @@ def retry_if_stale(run: Callable[[], T]) -> T:
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None
     raise AssertionError
-
-
-def _children_first(names: list[str], catalogue: Mapping[str, Table]) -> list[str]:
-    """Tables that refer to others before those they refer to."""
-    left, done = list(dict.fromkeys(names)), []
-    while left:
-        free = [
-            name
-            for name in left
-            if not any(
-                reference.table == name and other != name for other in left for reference in catalogue[other].references
-            )
-        ] or left[:1]
-        done += free
-        left = [name for name in left if name not in free]
-    return done

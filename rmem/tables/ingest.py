@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import checks
+from ..checks import shown
 from ..errors import InputError, SqlError, SqlUnsupportedError, VectorError
 from .builder import quote_name
-from .catalog import Column, Kind, Table
+from .catalog import Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
 from .files import chunks_of
 from .types import FILE, agrees, sql_of, type_of
@@ -154,7 +155,7 @@ def infer_type(name: str, values: Sequence[Any]) -> str:
             continue
         kind = kind_of_value(value)
         if kind is None:
-            raise InputError(f"{name} must hold values that a table can keep, row {row} is {_shown(value)}", field=name)
+            raise InputError(f"{name} must hold values that a table can keep, row {row} is {shown(value)}", field=name)
         kinds.setdefault(kind, row)
     if not kinds:
         what = "no values" if not values else "only empty lists" if any(v is not None for v in values) else "only NULLs"
@@ -173,7 +174,7 @@ def _one_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) -> Ki
     for together, wider in _WIDER:
         if together >= kinds.keys():
             return wider
-    told = " and ".join(f"{kind.value} (row {row}: {_shown(values[row])})" for kind, row in list(kinds.items())[:2])
+    told = " and ".join(f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2])
     raise InputError(f"{name} must hold values of one type, got {told}; say in schema what it is", field=name)
 
 
@@ -186,10 +187,6 @@ def _one_dimension(name: str, values: Sequence[Any]) -> int:
                 field=name,
             )
     return first
-
-
-def _shown(value: Any) -> str:
-    return checks.shown(value)
 
 
 # Into a table
@@ -265,21 +262,15 @@ def _planned(name: str, columns: Mapping[str, str]) -> Table:
 
 
 def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-    """The names of the columns, and rows of values that fit a table."""
+    """The names of the columns, and rows of values that fit a table; arrays are lists where it keeps JSON."""
     from .sql.values import check_columns
 
-    return check_columns(table, _for(table, ready.columns))
-
-
-def _for(known: Table, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The columns, with lists for the arrays where a table keeps JSON."""
-    documents = {column.name for column in known.columns if column.type.kind is Kind.JSONB}
-    return {
-        name: [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
-        if name in documents
-        else values
-        for name, values in columns.items()
-    }
+    columns = dict(ready.columns)
+    for column in table.columns:
+        if column.type.kind is Kind.JSONB and column.name in columns:
+            values = columns[column.name]
+            columns[column.name] = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+    return check_columns(table, columns)
 
 
 def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:
@@ -333,12 +324,9 @@ def _fits(known: Table, ready: NormalizedColumns) -> None:
             raise InputError(
                 f"{column.name} holds {type_name(column.type)} in table {known.name!r}, not {wanted}", field=column.name
             )
-        if column.name not in ready.columns and _needed(column):
+        needed = not column.nullable and column.default is None and not column.serial
+        if column.name not in ready.columns and needed:
             raise InputError(f"{column.name} is NOT NULL in table {known.name!r} and has no default", field=column.name)
-
-
-def _needed(column: Column) -> bool:
-    return not column.nullable and column.default is None and not column.serial
 
 
 # As JSON

@@ -5,6 +5,7 @@ all."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from graphlib import CycleError
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..errors import ConfigError, StoreError
-from .catalog import Kind, Table
+from .catalog import Kind, Table, parents_first, quoted
 from .engines.postgres import PostgresEngine
 from .engines.sqlite import SqliteEngine
 from .workspace import Workspace
@@ -76,8 +77,14 @@ class TableMove:
             if self._replaced is not None:
                 known = {table.name for table in tables}
                 self._replaced += [table for table in self._target.tables() if table.name not in known]
-            self._left = [self._looked_at(table) for table in _parents_first([one for one in tables if not one.view])]
+            self._left = [self._looked_at(table) for table in parents_first(one for one in tables if not one.view)]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
+        except CycleError as error:
+            self.close()
+            raise ConfigError(
+                f"the tables {', '.join(error.args[1])} refer to each other in a ring, which cannot be copied; "
+                "drop one of the references and add it again afterwards"
+            ) from None
         except BaseException:
             self.close()
             raise
@@ -118,11 +125,11 @@ class TableMove:
         ]
         both = {table.name: table for table in (*gone, *referring) if not table.view}
         self._left = [left._replace(there=left.there and left.table.name not in both) for left in self._left]
-        for table in [*(one for one in gone if one.view), *reversed(_parents_first(list(both.values())))]:
+        for table in [*(one for one in gone if one.view), *reversed(parents_first(both.values()))]:
             self._new.drop_table(table.name)
 
     def _looked_at(self, table: Table) -> _Left:
-        (row,) = self._source.query(f"SELECT count(*) FROM {_quoted(table.name)}").rows
+        (row,) = self._source.query(f"SELECT count(*) FROM {quoted(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
             there != table or str(self._sum(self._source, table)) != str(self._sum(self._target, table))
@@ -175,10 +182,10 @@ class TableMove:
     @staticmethod
     def _rows(side: Workspace, table: Table) -> Iterator[list[tuple[Any, ...]]]:
         columns = ", ".join(
-            f"{_quoted(column.name)}::text" if column.type.kind in _AS_TEXT else _quoted(column.name)
+            f"{quoted(column.name)}::text" if column.type.kind in _AS_TEXT else quoted(column.name)
             for column in table.columns
         )
-        for result in side.stream(f"SELECT {columns} FROM {_quoted(table.name)}", batch_size=_BATCH):
+        for result in side.stream(f"SELECT {columns} FROM {quoted(table.name)}", batch_size=_BATCH):
             yield result.rows
 
 
@@ -194,23 +201,3 @@ def _counted(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any
                 array = np.asarray(row[at], np.float32)
                 row[at] = (array.shape, array.tobytes()) if array.size else ()
     return counted
-
-
-def _parents_first(tables: list[Table]) -> list[Table]:
-    """Tables after those that they refer to."""
-    left, done = list(tables), list[Table]()
-    while left:
-        names = {table.name for table in left}
-        free = [table for table in left if not any(r.table in names - {table.name} for r in table.references)]
-        if not free:
-            raise ConfigError(
-                f"the tables {', '.join(sorted(names))} refer to each other in a ring, which cannot be copied; "
-                "drop one of the references and add it again afterwards"
-            )
-        done += free
-        left = [table for table in left if table not in free]
-    return done
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

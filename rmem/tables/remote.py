@@ -8,7 +8,7 @@ import base64
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -110,22 +110,10 @@ class RemoteWorkspace:
         return self.table(name)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
-        try:
-            self._json("DELETE", f"/{quote(name, safe='')}", None, write=True)
-        except NoSuchTableError:
-            if not missing_ok:
-                raise
-            return False
-        return True
+        return _drop(lambda: self._json("DELETE", f"/{quote(name, safe='')}", None, write=True), missing_ok)
 
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
-        try:
-            self.query(f"DROP INDEX {quote_name(name)}")
-        except NoSuchTableError:
-            if not missing_ok:
-                raise
-            return False
-        return True
+        return _drop(lambda: self.query(f"DROP INDEX {quote_name(name)}"), missing_ok)
 
     def ingest(self, table: str, ready: NormalizedColumns, index: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Rows in one request: all of them are written, or none."""
@@ -162,6 +150,17 @@ class RemoteWorkspace:
 
 
 # Statements and answers
+
+
+def _drop(drop: Callable[[], object], missing_ok: bool) -> bool:
+    """Whether there was something to drop."""
+    try:
+        drop()
+    except NoSuchTableError:
+        if not missing_ok:
+            raise
+        return False
+    return True
 
 
 def _statement(sql: str, params: Params, timeout: float | None) -> dict[str, Any]:

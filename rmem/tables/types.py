@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..checks import refuse, whole
@@ -23,8 +24,28 @@ class DataType:
         return self.sql
 
 
-def Text() -> DataType:
-    return DataType("TEXT")
+def _type(sql: str) -> Callable[[], DataType]:
+    return lambda: DataType(sql)
+
+
+Text = _type("TEXT")
+Int16 = _type("SMALLINT")
+Int32 = _type("INTEGER")
+Int64 = _type("BIGINT")
+Float32 = _type("REAL")
+Float64 = _type("DOUBLE PRECISION")
+Bool = _type("BOOLEAN")
+Date = _type("DATE")
+Uuid = _type("UUID")
+Bytes = _type("BYTEA")
+Timestamp = _type("TIMESTAMPTZ")
+"""A moment, kept in UTC."""
+Dict = Json = _type("JSONB")
+"""JSON: objects, lists, texts, numbers."""
+File = _type(FILE)
+"""Paths of files that `ingest` reads: text, Markdown, JSON lines, PDF."""
+MultiEmbedding = _type("FLOAT4[][]")
+"""Several vectors for one row, such as one for each token; compared with MaxSim."""
 
 
 def Embedding(size: int) -> DataType:
@@ -32,70 +53,11 @@ def Embedding(size: int) -> DataType:
     return DataType(f"EMBEDDING({whole('size', size, low=1)})")
 
 
-def MultiEmbedding() -> DataType:
-    """Several vectors for one row, such as one for each token; compared with MaxSim."""
-    return DataType("FLOAT4[][]")
-
-
-def Int16() -> DataType:
-    return DataType("SMALLINT")
-
-
-def Int32() -> DataType:
-    return DataType("INTEGER")
-
-
-def Int64() -> DataType:
-    return DataType("BIGINT")
-
-
-def Float32() -> DataType:
-    return DataType("REAL")
-
-
-def Float64() -> DataType:
-    return DataType("DOUBLE PRECISION")
-
-
 def Numeric(precision: int | None = None, scale: int = 0) -> DataType:
     """Exact decimals: `Numeric(10, 2)` has ten digits, two of them behind the point; `Numeric()` any number."""
     if precision is None:
         return DataType("NUMERIC")
     return DataType(f"NUMERIC({whole('precision', precision, low=1)}, {whole('scale', scale)})")
-
-
-def Bool() -> DataType:
-    return DataType("BOOLEAN")
-
-
-def Dict() -> DataType:
-    """JSON: objects, lists, texts, numbers."""
-    return DataType("JSONB")
-
-
-Json = Dict
-
-
-def Timestamp() -> DataType:
-    """A moment, kept in UTC."""
-    return DataType("TIMESTAMPTZ")
-
-
-def Date() -> DataType:
-    return DataType("DATE")
-
-
-def Uuid() -> DataType:
-    return DataType("UUID")
-
-
-def Bytes() -> DataType:
-    return DataType("BYTEA")
-
-
-def File() -> DataType:
-    """Paths of files that `ingest` reads: text, Markdown, JSON lines, PDF."""
-    return DataType(FILE)
 
 
 _OTHER_NAMES = {

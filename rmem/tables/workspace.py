@@ -20,13 +20,13 @@ from sqlglot import exp
 
 from .. import receipts
 from ..config import default_store
-from ..errors import ConfigError, SqlError, SqlUnsupportedError, TableExistsError
+from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Index, Table
-from .deadline import left, time_limit
+from .catalog import Index, Table, quoted
+from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
-from .engines.base import Engine, Plan
+from .engines.base import Engine
 from .facts import GraphSource, add_queries, named_in, rows_of
 from .results import Result
 from .search import execute
@@ -58,10 +58,13 @@ class _Bound:
     facts: tuple[str, ...] = ()
     """Which of the tables of `facts` it reads; their rows are its last parameters."""
 
-    def search_plan(self, values: Sequence[Any]) -> SearchPlan | None:
-        if self.search is None or not self.search.by_value:
-            return self.search
-        return plan_search(self.tree.copy(), self.catalogue, values)
+    def statement(
+        self, values: Sequence[Any], max_rows: int | None = None, max_bytes: int | None = None
+    ) -> execute.Statement:
+        search = self.search
+        if search is not None and search.by_value:
+            search = plan_search(self.tree.copy(), self.catalogue, values)
+        return execute.Statement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
 
 
 def _bind(
@@ -173,7 +176,7 @@ class Workspace(Forking):
             return self._explain(sql, statement, values, graph)
         if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
             bound, given = self._bound(sql, statement, values, graph)
-            return self._ran(bound, given, max_rows, max_bytes)
+            return self._run_bound(bound, given, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
         query = statement.tree.args.get("expression")
@@ -183,16 +186,16 @@ class Workspace(Forking):
                 raise SqlUnsupportedError(f"{told}; create a table and fill it by INSERT INTO … SELECT")
         return self._definitions.run(statement.tree.copy(), sql)
 
-    def _ran(self, bound: _Bound, values: list[Any], max_rows: int | None, max_bytes: int | None = None) -> Result:
-        if (search := bound.search_plan(values)) is not None:
+    def _run_bound(
+        self, bound: _Bound, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
+    ) -> Result:
+        if bound.search is not None:
             self._transaction.check_search()
-            ready = execute.Statement(search, bound.catalogue, values, max_rows, max_bytes)
-            return execute.run(self._engine, self._indexes, ready)
-        return self._engine.run(Plan(bound.tree, values, timeout=left(), max_rows=max_rows, max_bytes=max_bytes))
+        return execute.run(self._engine, self._indexes, bound.statement(values, max_rows, max_bytes))
 
     def _run_written(self, tree: exp.Expression) -> Result:
         """Run a statement that we made ourselves, without parameters."""
-        return self._ran(_bind(tree, self._engine.tables(), self.name, []), [], None)
+        return self._run_bound(_bind(tree, self._engine.tables(), self.name, []), [])
 
     def _bound(
         self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
@@ -215,11 +218,7 @@ class Workspace(Forking):
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
         bound, values = self._bound(sql, statement, values, graph)
-        if (search := bound.search_plan(values)) is not None:
-            ready = execute.Statement(search, bound.catalogue, values)
-            lines = execute.explain(self._engine, self._indexes, ready)
-        else:
-            lines = self._engine.explain(Plan(bound.tree, values, timeout=left()))
+        lines = execute.explain(self._engine, self._indexes, bound.statement(values))
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
     def stream(
@@ -255,11 +254,7 @@ class Workspace(Forking):
     ) -> tuple[Result, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""
         bound, values = self._bound(sql, statement, values, graph)
-        if (search := bound.search_plan(values)) is not None:
-            ready = execute.Statement(search, bound.catalogue, values)
-            stream = execute.stream(self._engine, self._indexes, ready, batch_size)
-        else:
-            stream = self._engine.stream(Plan(bound.tree, values, timeout=left()), batch_size)
+        stream = execute.stream(self._engine, self._indexes, bound.statement(values), batch_size)
         return next(stream), stream
 
     # -- several writes in one ------------------------------------------------------------------------------
@@ -321,19 +316,14 @@ class Workspace(Forking):
                 raise SqlError("columns must be a mapping of names to types")
             if not is_phrase(words):
                 raise SqlError(f'column "{column}": {words!r} is not a type')
-        body = ", ".join(f"{_quoted(column)} {words}" for column, words in columns.items())
-        tree = parse(f"CREATE TABLE {_quoted(name)} ({body})").tree
+        body = ", ".join(f"{quoted(column)} {words}" for column, words in columns.items())
+        tree = parse(f"CREATE TABLE {quoted(name)} ({body})").tree
         if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
             raise SqlError(f"a type of table {name!r} cannot be read")
         if [fold_name(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
             raise SqlError("each column takes one type and no more")
-        catalogue = self._engine.tables()
-        if name in catalogue and exists_ok:
-            return catalogue[name]
-        if name in catalogue:
-            raise TableExistsError(f'table "{name}" already exists')
-        define.check_properties(tree)
-        self._engine.create_table(define.table_of(tree, catalogue, self.name), exists_ok=exists_ok)
+        tree.set("exists", exists_ok)
+        self._definitions.run(tree, "")
         return self.table(name)
 
     @counts_as_write
@@ -436,7 +426,3 @@ def _engine(address: str | Path | None, tenant: str, durability: str) -> Engine:
     if "://" in text:
         raise ConfigError(f"a workspace lies in a file, sqlite:///path or postgresql://…, not {text!r}")
     return SqliteEngine(Path(address) if address is not None else default_store(), durability=durability)
-
-
-def _quoted(name: str) -> str:
-    return '"' + str(name).replace('"', '""') + '"'

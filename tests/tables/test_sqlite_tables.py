@@ -18,6 +18,7 @@ from rmem.errors import (
     StoreCorruptError,
     StoreReadOnlyError,
 )
+from rmem.tables.catalog import Check, Column, Kind, Table, Type
 from rmem.tables.engines import sqlite_changes
 from rmem.tables.engines.sqlite import SqliteEngine
 from rmem.tables.workspace import Workspace
@@ -193,3 +194,16 @@ def test_a_table_made_when_more_functions_were_offered_is_read_and_says_what_it_
         assert tables.query("SELECT n FROM t").rows == [(5,)]
         with pytest.raises(SqlUnsupportedError, match=r"to_hex\(\) is not supported here"):
             tables.query("INSERT INTO t VALUES (6)")
+
+
+def test_a_check_of_what_is_refused_now_is_named_and_goes_with_its_column(path):
+    with Workspace(path) as workspace:
+        columns = (Column("a", Type(Kind.TEXT)), Column("b", Type(Kind.BIGINT)))
+        workspace._engine.create_table(Table("t", columns, checks=(Check("t_a_check", "octet_length(a) < 9"),)))
+        with pytest.raises(
+            SqlUnsupportedError, match=r'check constraint "t_a_check": octet_length\(\) is not supported'
+        ):
+            workspace.query("INSERT INTO t VALUES ('x', 1)")
+        assert workspace.query("SELECT * FROM t").rows == []
+        workspace.query("ALTER TABLE t DROP COLUMN a")
+        assert workspace.query("INSERT INTO t VALUES (1)").row_count == 1

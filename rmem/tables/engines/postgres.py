@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import chain
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
@@ -19,9 +20,9 @@ from sqlglot import exp
 
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError
 from ...forks import Forking, new_lock, watch
-from ..catalog import Index, Table, Type
+from ..catalog import Column, Index, Kind, Table, Type, follow_names
 from ..results import Result
-from ..sql.scope import fold_name
+from ..sql.alter import renamed_columns
 from ..sql.times import Interval
 from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
@@ -126,9 +127,11 @@ class PostgresEngine(Engine, Forking):
                 raise TableExistsError(f"table {changed.name!r} already exists")
             _all(connection, self._words.alter(known[name], changed, tree))
             catalog.change(connection, self._tenant, name, changed, same=_keeps_values(tree))
+            renamed = renamed_columns(tree)
             for other in known.values():
-                if other.name != name and (pointed := _repointed(other, name, changed, tree)) != other:
-                    catalog.save(connection, self._tenant, pointed)
+                followed = follow_names(other, name, changed.name, renamed)
+                if other.name != name and followed != other:
+                    catalog.save(connection, self._tenant, followed)
 
         self._changed(work)
 
@@ -252,18 +255,11 @@ class PostgresEngine(Engine, Forking):
             self._streams.release()
 
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-        kinds = [column.type.kind for name in columns if (column := table.column(name))]
-        names = ", ".join(quote(name) for name in columns)
-        text = f"COPY {self._words.place(table.name)} ({names}) FROM STDIN (FORMAT binary)".encode()
+        written = [column for name in columns if (column := table.column(name))]
+        place = self._words.place(table.name)
 
         def work(connection: Connection) -> int:
-            with connection.cursor() as cursor:
-                cursor.adapters.register_dumper(Array, VectorDumper)
-                with cursor.copy(text) as copy:
-                    copy.set_types([COPIED[kind] for kind in kinds])
-                    for row in rows:
-                        copy.write_row([copy_value(value, kind) for value, kind in zip(row, kinds, strict=True)])
-                return cursor.rowcount
+            return _copy(connection, place, written, rows, copy_value)
 
         if not rows:
             return 0
@@ -277,23 +273,13 @@ class PostgresEngine(Engine, Forking):
         """Make a table with its rows in one transaction. JSONB and intervals come as text; serial columns go on behind
         `numbers` and behind their largest value."""
         place = self._words.place(table.name)
-        names = ", ".join(quote(column.name) for column in table.columns)
-        text = f"COPY {place} ({names}) FROM STDIN (FORMAT binary)".encode()
-        kinds = [column.type.kind for column in table.columns]
 
         def work(connection: Connection, known: dict[str, Table]) -> None:
             if table.name in known:
                 raise TableExistsError(f"table {table.name!r} already exists")
             identifier, first = catalog.add(connection, self._tenant, table)
             _all(connection, self._words.create(table, identifier, first))
-            with connection.cursor() as cursor:
-                cursor.adapters.register_dumper(Array, VectorDumper)
-                cursor.adapters.register_dumper(Interval, IntervalDumper)
-                with cursor.copy(text) as copy:
-                    copy.set_types([COPIED[kind] for kind in kinds])
-                    for rows in batches():
-                        for row in rows:
-                            copy.write_row([adopt_value(value, kind) for value, kind in zip(row, kinds, strict=True)])
+            _copy(connection, place, table.columns, chain.from_iterable(batches()), adopt_value)
             for column in table.columns:
                 if column.serial:
                     connection.execute(
@@ -345,32 +331,33 @@ def _all(connection: Connection, statements: Any) -> None:
         connection.execute(statement.encode())
 
 
+def _copy(
+    connection: Connection,
+    place: str,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Any]],
+    convert: Callable[[Any, Kind], Any],
+) -> int:
+    """Write rows with COPY; how many."""
+    names, kinds = ", ".join(quote(column.name) for column in columns), [column.type.kind for column in columns]
+    with connection.cursor() as cursor:
+        cursor.adapters.register_dumper(Array, VectorDumper)
+        if convert is adopt_value:  # its intervals have months, which Python's timedelta has not
+            cursor.adapters.register_dumper(Interval, IntervalDumper)
+        with cursor.copy(f"COPY {place} ({names}) FROM STDIN (FORMAT binary)".encode()) as copy:
+            copy.set_types([COPIED[kind] for kind in kinds])
+            for row in rows:
+                copy.write_row([convert(value, kind) for value, kind in zip(row, kinds, strict=True)])
+        return cursor.rowcount
+
+
 def _execute(cursor: Any, statement: Statement) -> None:
     cursor.execute(statement.text, statement.values, binary=True)
 
 
 def _keeps_values(tree: exp.Expression) -> bool:
     """Whether an ALTER TABLE leaves every column that was there what it was."""
-    return all(
-        isinstance(action, exp.ColumnDef) or (isinstance(action, exp.AlterColumn) and not action.args.get("dtype"))
-        for action in tree.args["actions"]
-    )
-
-
-def _repointed(table: Table, name: str, changed: Table, tree: exp.Expression) -> Table:
-    """A table whose references follow another one that has new names."""
-    names = {
-        fold_name(action.this.this): fold_name(action.args["to"].this)
-        for action in tree.args["actions"]
-        if isinstance(action, exp.RenameColumn)
-    }
-    references = tuple(
-        replace(reference, table=changed.name, targets=tuple(names.get(target, target) for target in reference.targets))
-        if reference.table == name
-        else reference
-        for reference in table.references
-    )
-    return replace(table, references=references)
+    return all(isinstance(action, exp.ColumnDef | exp.AlterColumn) for action in tree.args["actions"])
 
 
 def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:

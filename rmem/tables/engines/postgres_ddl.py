@@ -11,11 +11,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type
+from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type, quoted
 from ..sql.scope import fold_name
 from .postgres_catalog import Tenant
 from .postgres_errors import VECTOR_CHECK
-from .postgres_render import sql_of
 
 XACT = "rmem_xact"
 _NAME_BYTES = 63
@@ -34,7 +33,7 @@ _METHODS = ("btree", "gin", "hash")
 def quote(name: str) -> str:
     if len(name.encode()) > _NAME_BYTES:
         raise SqlError(f"the name {name[:20]!r}… is too long: at most {_NAME_BYTES} bytes")
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name)
 
 
 class Words:
@@ -154,7 +153,7 @@ class Words:
                 if name not in names:
                     yield f"ADD COLUMN {self.column(_known(new, name))}"
                 names.add(name)
-            case exp.Drop() if action.args.get("kind") == "COLUMN":
+            case exp.Drop():
                 dropped = [fold_name(node.this) for node in action.args["tables"]]
                 yield from (f"DROP COLUMN {quote(name)}" for name in dropped if name in names)
                 names.difference_update(dropped)
@@ -166,15 +165,12 @@ class Words:
             case exp.AlterColumn():
                 name = fold_name(action.this)
                 yield f"ALTER COLUMN {quote(name)} {self._altered_column(_known(new, name), action)}"
-            case exp.AlterRename() | exp.AddConstraint() | exp.Drop():
+            case exp.AlterRename():
                 pass  # seen in what `new` is
             case _:
                 raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
 
     def _altered_column(self, column: Column, action: exp.AlterColumn) -> str:
-        if action.args.get("dtype"):
-            using = action.args.get("using")
-            return f"TYPE {self.type(column.type)}" + (f" USING {sql_of(using.copy())}" if using else "")
         if action.args.get("allow_null") is not None:
             return "DROP NOT NULL" if column.nullable else "SET NOT NULL"
         return f"SET DEFAULT {column.default}" if column.default is not None else "DROP DEFAULT"

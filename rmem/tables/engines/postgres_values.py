@@ -20,38 +20,17 @@ from psycopg.types.numeric import Int4, Int8
 from ...errors import SqlError
 from ..catalog import Kind, Type
 from ..sql.times import Interval, read_interval
-from ..sql.types import NAMES
+from ..sql.types import INTEGERS, NAMES, is_array
 
 _KINDS = {
-    "int2": Kind.SMALLINT,
-    "int4": Kind.INTEGER,
-    "int8": Kind.BIGINT,
-    "float4": Kind.REAL,
-    "float8": Kind.DOUBLE,
-    "numeric": Kind.NUMERIC,
-    "bool": Kind.BOOLEAN,
-    "text": Kind.TEXT,
-    "varchar": Kind.TEXT,
-    "bpchar": Kind.TEXT,
-    "name": Kind.TEXT,
+    **{name: kind for kind, name in NAMES.items() if not is_array(name)},
+    **dict.fromkeys(("varchar", "bpchar", "name"), Kind.TEXT),
     "json": Kind.JSONB,
-    "jsonb": Kind.JSONB,
-    "timestamptz": Kind.TIMESTAMPTZ,
-    "timestamp": Kind.TIMESTAMP,
-    "date": Kind.DATE,
-    "time": Kind.TIME,
-    "interval": Kind.INTERVAL,
-    "uuid": Kind.UUID,
-    "bytea": Kind.BYTEA,
 }
 _ARRAYS = {
-    "float4": Kind.VECTOR,
-    "float8": Kind.VECTOR,
-    "text": Kind.TEXTS,
-    "varchar": Kind.TEXTS,
-    "int2": Kind.INTEGERS,
-    "int4": Kind.INTEGERS,
-    "int8": Kind.INTEGERS,
+    **dict.fromkeys(("float4", "float8"), Kind.VECTOR),
+    **dict.fromkeys(("text", "varchar"), Kind.TEXTS),
+    **dict.fromkeys(INTEGERS, Kind.INTEGERS),
 }
 _TYPES = {psycopg.adapters.types[name].oid: Type(kind) for name, kind in _KINDS.items()} | {
     psycopg.adapters.types[name].array_oid: Type(kind) for name, kind in _ARRAYS.items()

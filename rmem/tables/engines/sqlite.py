@@ -28,7 +28,7 @@ from ...stores.sql import cache, receipts
 from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
-from ..sql.scope import fold_name
+from ..sql.alter import renamed_columns
 from ..sql.types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
@@ -166,11 +166,7 @@ class SqliteEngine(Engine):
             return True
 
     def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        renamed = {
-            fold_name(action.this.this): fold_name(action.args["to"].this)
-            for action in tree.args["actions"]
-            if isinstance(action, exp.RenameColumn)
-        }
+        renamed = renamed_columns(tree)
         with self._writing() as (connection, state):
             tables = self._physical(connection)
             if name not in tables:
@@ -181,12 +177,12 @@ class SqliteEngine(Engine):
                 self._fill(connection, state, physical, [column.name for column in added])
             install(connection, state, catalog.checks(physical)[1])
             with constraints(tables):
-                catalog.finish(connection, old, physical, tables)
+                catalog.finish(connection, old, physical, renamed, tables)
 
     def _fill(self, connection: sqlite3.Connection, state: State, physical: Physical, names: list[str]) -> None:
         """Give the rows that are there the defaults of new columns."""
         compiler = Compiler({})
-        compiler.writes(physical)
+        compiler.target = physical
         columns = [column for column in physical.table.columns if column.name in names]
         sets = [
             f"{physical.columns[column.name]} = {default_sql(compiler, column)}"
@@ -532,7 +528,7 @@ def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
 
 def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
     compiler = Compiler({})
-    compiler.writes(physical)
+    compiler.target = physical
     filled = [
         column
         for column in physical.table.columns

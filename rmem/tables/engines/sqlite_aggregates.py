@@ -4,21 +4,29 @@ DISTINCT with several arguments, and for ORDER BY inside an aggregate."""
 from __future__ import annotations
 
 import json
+import math
 import zlib
+from collections.abc import Callable
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlglot import exp
 
 from ...errors import RemanenceError, SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
 from ..sql.functions import Call
+from ..sql.literals import EXACT
 from ..sql.scope import fold_name
+from ..sql.times import Interval
 from ..sql.types import type_of
 from .sqlite_calls import State, Udf, scalar
-from .sqlite_statistics import AGGREGATES, NULLS_COUNT
+from .sqlite_json import as_json, json_key
+from .sqlite_numbers import divide, numeric_sqrt, select_scale
 from .sqlite_storage import reader, sort_key, writer
+from .sqlite_times import interval_times
 
 if TYPE_CHECKING:
     from .sqlite_expressions import ExpressionSql
@@ -78,36 +86,28 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     compute = finish
     digest = zlib.crc32(f"{call.key}|{call.takes}|{call.gives}|{distinct}|{order}".encode())
     count = len(call.takes)
-    readers = [reader(kind) for kind in call.takes]
-    key_readers = [reader(kind) for kind, _, _ in order]
+    readers = [reader(kind) for kind in (*call.takes, *(kind for kind, _, _ in order))]
     write = writer(call.gives)
     keep_nulls = name in NULLS_COUNT
-    sorts = [(kind, desc, first) for kind, desc, first in order]
+    sorts = [(count + at, *key) for at, key in enumerate(order)]
     if distinct and not sorts:
-        sorts = [(kind, False, False) for kind in call.takes]
+        sorts = [(at, kind, False, False) for at, kind in enumerate(call.takes)]
 
     def make(state: State) -> type:
         class Collector:
             def __init__(self) -> None:
-                self.rows: list[tuple[list[Any], list[Any]]] = []
+                self.rows: Rows = []
                 self.size = 0
 
             def step(self, *arguments: Any) -> None:
                 try:
                     if arguments[0] is None and not keep_nulls:
                         return
-                    values = [
-                        None if item is None else read(item)
-                        for read, item in zip(readers, arguments[:count], strict=True)
-                    ]
-                    keys = [
-                        None if item is None else read(item)
-                        for read, item in zip(key_readers, arguments[count:], strict=True)
-                    ]
                     self.size += sum(len(item) for item in arguments if isinstance(item, (str, bytes)))
                     if self.size > MAX_GATHERED:
                         raise SqlError(f"{name}() gathers more than {MAX_GATHERED:,} bytes")
-                    self.rows.append((values, keys))
+                    pairs = zip(readers, arguments, strict=True)
+                    self.rows.append([None if item is None else read(item) for read, item in pairs])
                 except RemanenceError as error:
                     state.error = state.error or error
                     raise
@@ -118,12 +118,10 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
 
             def value(self) -> Any:
                 try:
-                    rows = self.rows
-                    if sorts:
-                        rows = _sorted(rows, sorts, own=not order)
+                    rows = _sorted(self.rows, sorts)
                     if distinct:
                         rows = _distinct(rows, call.takes)
-                    result = compute(call, [values for values, _ in rows])
+                    result = compute(call, [row[:count] for row in rows])
                     return None if result is None else write(result)
                 except RemanenceError as error:
                     state.error = state.error or error
@@ -139,34 +137,23 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     return Udf(f"pg_{name}_{digest:08x}", count + len(order), make, kind="aggregate")
 
 
-def _sorted(
-    rows: list[tuple[list[Any], list[Any]]], sorts: list[tuple[str, bool, bool]], *, own: bool
-) -> list[tuple[list[Any], list[Any]]]:
-    rows = list(rows)
-    for at in range(len(sorts) - 1, -1, -1):
-        kind, descending, nulls_first = sorts[at]
+def _sorted(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
+    for at, kind, descending, nulls_first in reversed(sorts):
         key = sort_key(kind)
-
-        def of(row: tuple[list[Any], list[Any]], at: int = at) -> Any:
-            return (row[0] if own else row[1])[at]
-
-        known = [row for row in rows if of(row) is not None]
-        missing = [row for row in rows if of(row) is None]
-        known.sort(key=lambda row: key(of(row)), reverse=descending)
+        known = [row for row in rows if row[at] is not None]
+        missing = [row for row in rows if row[at] is None]
+        known.sort(key=lambda row, at=at, key=key: key(row[at]), reverse=descending)  # type: ignore[misc]
         rows = [*missing, *known] if nulls_first else [*known, *missing]
     return rows
 
 
-def _distinct(rows: list[tuple[list[Any], list[Any]]], takes: tuple[str, ...]) -> list[tuple[list[Any], list[Any]]]:
+def _distinct(rows: Rows, takes: tuple[str, ...]) -> Rows:
     keys = [sort_key(kind) for kind in takes]
-    seen = set()
-    kept = []
+    found: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
-        mark = tuple(None if item is None else key(item) for key, item in zip(keys, row[0], strict=True))
-        if mark not in seen:
-            seen.add(mark)
-            kept.append(row)
-    return kept
+        mark = tuple(None if item is None else key(item) for key, item in zip(keys, row, strict=False))
+        found.setdefault(mark, row)
+    return list(found.values())
 
 
 def single_row() -> Udf:
@@ -198,6 +185,114 @@ def single_row() -> Udf:
         return OnlyOne
 
     return Udf("rmem_single", 1, make, kind="aggregate")
+
+
+# -- what aggregates compute from their rows: AGGREGATES[signature or name](call, rows) -------------------------------
+
+Rows = list[list[Any]]
+AGGREGATES: dict[str, Callable[[Call, Rows], Any]] = {}
+NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "jsonb_object_agg"})
+
+
+def _aggregate(*keys: str) -> Callable[[Callable[[Call, Rows], Any]], Callable[[Call, Rows], Any]]:
+    def register(function: Callable[[Call, Rows], Any]) -> Callable[[Call, Rows], Any]:
+        AGGREGATES.update(dict.fromkeys(keys, function))
+        return function
+
+    return register
+
+
+@_aggregate("sum(int8)", "sum(numeric)")
+def _sum_numeric(call: Call, rows: Rows) -> Decimal | None:
+    return exact_sum([Decimal(row[0]) for row in rows]) if rows else None
+
+
+def exact_sum(values: list[Decimal]) -> Decimal:
+    total = Decimal(0)
+    for value in values:
+        total = EXACT.add(total, value)
+    return total
+
+
+@_aggregate("sum(float4)")
+def _sum_float(call: Call, rows: Rows) -> float | None:
+    if not rows:
+        return None
+    total = 0.0
+    for row in rows:
+        total += row[0]
+    return total
+
+
+@_aggregate("sum(interval)")
+def _sum_interval(call: Call, rows: Rows) -> Interval | None:
+    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True))) if rows else None
+
+
+@_aggregate("avg(int8)", "avg(numeric)")
+def _avg_numeric(call: Call, rows: Rows) -> Decimal | None:
+    if not rows:
+        return None
+    return divide(exact_sum([Decimal(row[0]) for row in rows]), Decimal(len(rows)))
+
+
+@_aggregate("avg(interval)")
+def _avg_interval(call: Call, rows: Rows) -> Interval | None:
+    total = _sum_interval(call, rows)
+    return None if total is None else interval_times(total, 1 / len(rows))
+
+
+@_aggregate("string_agg(text, text)")
+def _string_agg(call: Call, rows: Rows) -> str | None:
+    if not rows:
+        return None
+    parts = [rows[0][0]]
+    for value, separator in rows[1:]:
+        parts += [separator or "", value]
+    return "".join(parts)
+
+
+@_aggregate("array_agg")
+def _array_agg(call: Call, rows: Rows) -> list[Any] | None:
+    return [row[0] for row in rows] if rows else None
+
+
+@_aggregate("jsonb_agg")
+def _json_agg(call: Call, rows: Rows) -> list[Any] | None:
+    return [as_json(row[0], call.takes[0]) for row in rows] if rows else None
+
+
+@_aggregate("jsonb_object_agg")
+def _json_object_agg(call: Call, rows: Rows) -> dict[str, Any] | None:
+    if not rows:
+        return None
+    return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
+
+
+def _spread(call: Call, rows: Rows, *, root: bool) -> Any:
+    count = len(rows)
+    if count < 2:
+        return None
+    if call.gives == "float8":
+        return _float_spread([row[0] for row in rows], root=root)
+    total = exact_sum([Decimal(row[0]) for row in rows])
+    squares = exact_sum([EXACT.multiply(Decimal(row[0]), Decimal(row[0])) for row in rows])
+    top = EXACT.subtract(EXACT.multiply(Decimal(count), squares), EXACT.multiply(total, total))
+    if top <= 0:
+        return Decimal(0)
+    bottom = Decimal(count * (count - 1))
+    scale = select_scale(top, bottom)
+    variance = divide(top, bottom, scale)
+    return numeric_sqrt(variance, scale) if root else variance
+
+
+def _float_spread(values: list[float], *, root: bool) -> float:
+    variance = float(np.var(values, ddof=1))
+    return math.sqrt(variance) if root else variance
+
+
+AGGREGATES["stddev"] = lambda call, rows: _spread(call, rows, root=True)
+AGGREGATES["variance"] = lambda call, rows: _spread(call, rows, root=False)
 
 
 # -- OVER (…) --------------------------------------------------------------------------------------------------

@@ -121,15 +121,7 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], F
             except RemanenceError as error:
                 state.error = state.error or error
                 raise
-            except (
-                ArithmeticError,
-                ValueError,
-                TypeError,
-                OverflowError,
-                RecursionError,
-                MemoryError,
-                KeyError,
-            ) as error:
+            except (ArithmeticError, ValueError, TypeError, RecursionError, MemoryError, KeyError) as error:
                 state.error = state.error or SqlError(f"a value is out of range: {error}")
                 raise
             except TimeoutError as error:

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ...errors import ConstraintError, SqlUnsupportedError
-from ..catalog import ROW, Column, Index, Reference, Table, table_from_json
+from ..catalog import ROW, Column, Index, Reference, Table, follow_names, table_from_json
 from ..sql.define import SEARCH, bind_check
 from ..sql.types import NAMES
 from .sqlite_calls import Udf, current
@@ -125,7 +125,12 @@ def checks(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
     compiler = Compiler({})
     found = []
     for check in physical.table.checks:
-        node, source = bind_check(check.condition, physical.table)
+        try:
+            node, source = bind_check(check.condition, physical.table)
+        except SqlUnsupportedError as error:  # an older version took it
+            raise SqlUnsupportedError(
+                f'check constraint "{check.name}": {error}; drop its column, or copy the rows into a new table'
+            ) from None
         compiler.placed[source.alias] = Placed("NEW", physical.columns)
         found.append((check.name, f"NOT {compiler.expressions.sql_as(node, 'bool')}"))
     return found, list(compiler.udfs.values())
@@ -230,7 +235,13 @@ def alter(
     return Physical(physical.id, table, names), added
 
 
-def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, others: dict[str, Physical]) -> None:
+def finish(
+    connection: sqlite3.Connection,
+    old: Physical,
+    physical: Physical,
+    renamed: dict[str, str],
+    others: dict[str, Physical],
+) -> None:
     """After the defaults of new columns are filled in: indexes, conditions, and the names that others know."""
     known = {index_name(old, index) for index in old.table.indexes}
     for index in physical.table.indexes:
@@ -247,24 +258,9 @@ def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, ot
     guard(connection, physical)
     save(connection, physical)
     for other in others.values():
-        if other.id != old.id and any(reference.table == old.table.name for reference in other.table.references):
-            save(connection, replace(other, table=_following(other.table, old, physical)))
-
-
-def _following(table: Table, old: Physical, new: Physical) -> Table:
-    """References of another table to one whose name or columns changed."""
-    names = {place: name for name, place in new.columns.items()}
-
-    def target(name: str) -> str:
-        return names.get(old.columns.get(name, ""), name)
-
-    references = tuple(
-        replace(item, table=new.table.name, targets=tuple(target(name) for name in item.targets))
-        if item.table == old.table.name
-        else item
-        for item in table.references
-    )
-    return replace(table, references=references)
+        followed = follow_names(other.table, old.table.name, physical.table.name, renamed)
+        if other.id != old.id and followed != other.table:
+            save(connection, replace(other, table=followed))
 
 
 def _highest(connection: sqlite3.Connection, physical: Physical) -> int:

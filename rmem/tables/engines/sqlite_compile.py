@@ -50,9 +50,6 @@ class Compiler:
     def finish(self, sql: str, columns: tuple[tuple[str, str], ...] = ()) -> Compiled:
         return Compiled(sql, self.slots, list(self.udfs.values()), columns, self.target)
 
-    def writes(self, physical: Physical) -> None:
-        self.target = physical
-
     # -- what expressions need ------------------------------------------------------------------------------
 
     def slot(self, parameter: int, kind: str, limits: Type | None = None, column: str = "") -> str:
@@ -66,12 +63,6 @@ class Compiler:
         self.udfs[udf.name] = udf
         return f"{udf.name}({', '.join(arguments)})"
 
-    def now(self) -> str:
-        return "rmem_now()"
-
-    def score(self, number: int, row: str) -> str:
-        return f"rmem_score({number}, {row})"
-
     def column(self, alias: str, name: str) -> str:
         placed = self.placed.get(alias)
         if placed is None:
@@ -81,11 +72,6 @@ class Compiler:
         if name not in placed.columns:
             raise NoSuchTableError(f'column "{name}" does not exist in "{alias}"')
         return f"{placed.alias}.{placed.columns[name]}" if placed.alias else placed.columns[name]
-
-    def place_expressions(self, source: Source, columns: Sequence[str]) -> None:
-        """Let the columns of a source stand for expressions."""
-        names = [name for name, _ in source.columns]
-        self.placed[source.alias] = Placed("", dict(zip(names, columns, strict=True)))
 
     def sequence(self, column: Column) -> str:
         """The argument by which rmem_nextval knows a serial column of the table that is written to."""
@@ -312,12 +298,13 @@ class Compiler:
             text = self._table(node, source, alias)
         else:
             body = self.query(node)
-            self._place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
+            self.place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
             text = f"({body}) AS {alias}"
         joins = self.joins(node) if not isinstance(node, exp.Values) else ""
         return f"({text}{joins})" if joins else text
 
-    def _place(self, source: Source, alias: str, columns: Sequence[str]) -> None:
+    def place(self, source: Source, alias: str, columns: Sequence[str]) -> None:
+        """Let the columns of a source stand for those of an alias; without one, for expressions."""
         names = [name for name, _ in source.columns]
         self.placed[source.alias] = Placed(alias, dict(zip(names, columns, strict=True)))
 
@@ -326,10 +313,10 @@ class Compiler:
             placed = self._find_query(fold_name(node.this))
             if placed is None:
                 raise SqlError(f"{shown(node)} cannot be referred to here")
-            self._place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
+            self.place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
             return f"{placed.alias} AS {alias}"
         physical = self.physical(source.table)
-        self._place(source, alias, [physical.columns[name] for name in source.under])
+        self.place(source, alias, [physical.columns[name] for name in source.under])
         if source.alias in self.candidates:
             slot = self._rows_slot(source.alias)
             inside = f"SELECT value FROM json_each({slot})"

@@ -4,7 +4,8 @@ tables and aliases have names of our own, functions are those of the registry.""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -17,18 +18,29 @@ from ..sql.expressions import ARITHMETIC
 from ..sql.functions import Call
 from ..sql.literals import read
 from ..sql.scope import fold_name, shown
-from ..sql.types import INTEGERS, NUMBERS, element, type_of
+from ..sql.types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
 from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
-    sqlite_numeric,
+    sqlite_numbers,
     sqlite_text,
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_calls import Native, natives, scalar
-from .sqlite_predicates import PredicateSql
-from .sqlite_storage import has_limits, kept, literal_sql, named_column, text_sql, writer
+from .sqlite_storage import (
+    collation,
+    has_limits,
+    kept,
+    literal_sql,
+    named_column,
+    sort_key,
+    text_sql,
+    writer,
+)
+
+if TYPE_CHECKING:
+    from .sqlite_compile import Compiler
 
 _COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -42,8 +54,45 @@ _COMPARED: dict[type[exp.Expr], str] = {
 }
 
 
-class ExpressionSql(PredicateSql):
+class ExpressionSql:
     """The part of a Compiler that writes expressions."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+
+    def sql_as(self, node: exp.Expr | None, want: str) -> str:
+        """An expression as a value of a type."""
+        if not isinstance(node, exp.Expression):
+            raise SqlError("an expression is missing")
+        have = type_of(node)
+        if have == UNKNOWN:
+            return self._constant(node, want)
+        return self.convert(self.sql(node), have, want)
+
+    def compare(self, node: exp.Expr | None, want: str) -> str:
+        """An expression as it is compared, ordered and grouped."""
+        return self.collate(self.sql_as(node, want), want)
+
+    @staticmethod
+    def collate(sql: str, kind: str, other: str = "") -> str:
+        """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
+        order = collation(kind)
+        if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
+            order = "BINARY"
+        return f"{sql} COLLATE {order}" if order else sql
+
+    def key(self, node: exp.Expression) -> str:
+        return self.compare(node, type_of(node))
+
+    def _constant(self, node: exp.Expression, want: str) -> str:
+        inner = node.unnest()
+        if isinstance(inner, exp.Null):
+            return "NULL"
+        if isinstance(inner, exp.Literal):
+            return literal_sql(writer(want)(read(inner.this, want)))
+        if isinstance(inner, exp.Parameter):
+            return self.compiler.slot(int(inner.name) - 1, want)
+        raise SqlError(f"the type of {shown(node)} is not known")
 
     def sql(self, node: exp.Expr | None) -> str:
         if not isinstance(node, exp.Expression):
@@ -105,17 +154,11 @@ class ExpressionSql(PredicateSql):
         kind = type_of(node)
         return literal_sql(writer(kind)(read(node.this, kind)))
 
-    def _parameter(self, node: exp.Parameter) -> str:
-        return self.compiler.slot(int(node.name) - 1, type_of(node))
-
     def _column(self, node: exp.Column) -> str:
         name = node.name
         if "output" in node.meta:
             return f"o{node.meta['output'] + 1}"
         return self.compiler.column(node.table, ROW if name == ROW else name)
-
-    def _paren(self, node: exp.Paren) -> str:
-        return f"({self.sql(node.this)})"
 
     def _cast(self, node: exp.Cast) -> str:
         kind = type_of(node)
@@ -188,24 +231,104 @@ class ExpressionSql(PredicateSql):
         udf = scalar(f"extract({kind})", ("text", kind), "numeric")
         return self.compiler.call(udf, [text_sql(node.this.name.lower()), self.sql(node.expression)])
 
-    def _at_time_zone(self, node: exp.AtTimeZone) -> str:
-        return self._called(node.meta["call"], [node.args["zone"], node.this])
+    # -- conditions -----------------------------------------------------------------------------------------
 
-    def _current(self, node: exp.Expression) -> str:
-        return self.convert(self.compiler.now(), "timestamptz", type_of(node))
+    def _comparison(self, node: exp.Expression, op: str) -> str:
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return self._any_all(node, node.expression, "IN" if op == "=" else "NOT IN")
+        kind = node.meta["operand"]
+        other = self.sql_as(node.expression, kind)
+        return f"({self.collate(self.sql_as(node.this, kind), kind, other)} {op} {other})"
+
+    def _any_all(self, node: exp.Expression, other: exp.Any | exp.All, word: str) -> str:
+        """`x = ANY(…)` is IN, and `x <> ALL(…)` is NOT IN."""
+        kind = node.meta["operand"]
+        inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
+        if isinstance(inner, exp.Query):
+            assert isinstance(inner, exp.Expression)
+            return f"({self.compare(node.this, kind)} {word} ({self.compiler.query(inner, [kind])}))"
+        array, items = type_of(other), self.sql(other.this)
+        if array == f"{kind}[]" and not collation(kind) and kind not in ("bytea", "float4", "float8"):
+            # The elements lie in JSON as values of a column lie in SQLite.
+            found = f"{self.sql_as(node.this, kind)} {word} (SELECT value FROM json_each({items}))"
+            return f"(CASE WHEN {items} IS NOT NULL THEN {found} END)"
+        run = partial(_is_element, sort_key(element(array)))
+        udf = scalar("= ANY", (kind, array), "bool", Native(run, strict=False))
+        text = self.compiler.call(udf, [self.sql_as(node.this, kind), items])
+        return text if word == "IN" else f"(NOT {text})"
+
+    def _connector(self, node: exp.Connector) -> str:
+        word = " AND " if isinstance(node, exp.And) else " OR "
+        parts = [self.sql_as(part, "bool") for part in node.flatten(unnest=False)]
+        return self._balanced(parts, word)
+
+    def _balanced(self, parts: list[str], word: str) -> str:
+        """A long chain as a shallow tree, because SQLite limits the depth of expressions."""
+        if len(parts) <= 64:
+            return "(" + word.join(parts) + ")"
+        middle = len(parts) // 2
+        return f"({self._balanced(parts[:middle], word)}{word}{self._balanced(parts[middle:], word)})"
+
+    def _is(self, node: exp.Is) -> str:
+        word = "IS NOT" if node.args.get("negate") else "IS"
+        if isinstance(node.expression, exp.Boolean):
+            return f"({self.sql_as(node.this, 'bool')} {word} {int(bool(node.expression.this))})"
+        return f"({self.sql(node.this)} {word} NULL)"
+
+    def _in(self, node: exp.In) -> str:
+        query = node.args.get("query")
+        kind = node.meta["operand"]
+        if query is not None:
+            return f"({self.compare(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
+        items = ", ".join(self.sql_as(item, kind) for item in node.expressions)
+        if collation(kind):
+            parts = [f"({self.compare(node.this, kind)} = {self.sql_as(item, kind)})" for item in node.expressions]
+            return self._balanced(parts, " OR ")
+        return f"({self.sql_as(node.this, kind)} IN ({items}))"
+
+    def _between(self, node: exp.Between) -> str:
+        kind = node.meta["operand"]
+        value = self.compare(node.this, kind)
+        low, high = self.sql_as(node.args["low"], kind), self.sql_as(node.args["high"], kind)
+        return f"({value} >= {low} AND {value} <= {high})"
+
+    def _like(self, node: exp.Expression, escape: str = "\\") -> str:
+        folds = isinstance(node, exp.ILike)
+        left, right = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text")
+        if folds or len(escape) != 1:
+            udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
+            text = self.compiler.call(udf, [left, right, text_sql(escape)])
+        else:
+            text = f"({left} LIKE {right} ESCAPE {text_sql(escape)})"
+        return f"(NOT {text})" if node.args.get("negate") else text
+
+    def _escape(self, node: exp.Escape) -> str:
+        inner = node.expression.unnest()
+        if not isinstance(inner, exp.Literal):
+            raise SqlUnsupportedError(f"ESCAPE takes a constant: {shown(node)}")
+        if len(inner.this) > 1:
+            raise SqlError("invalid escape string: it must be empty or one character")
+        return self._like(node.this, inner.this)
+
+    def _case(self, node: exp.Case) -> str:
+        kind = type_of(node)
+        text = "CASE"
+        for branch in node.args["ifs"]:
+            if "operand" in branch.meta:
+                wanted = branch.meta["operand"]
+                condition = f"{self.compare(node.this, wanted)} = {self.sql_as(branch.this, wanted)}"
+            else:
+                condition = self.sql_as(branch.this, "bool")
+            text += f" WHEN {condition} THEN {self.sql_as(branch.args['true'], kind)}"
+        default = node.args.get("default")
+        return f"({text} ELSE {self.sql_as(default, kind) if default is not None else 'NULL'} END)"
 
     # -- subqueries and functions ---------------------------------------------------------------------------
-
-    def _subquery(self, node: exp.Subquery) -> str:
-        return self.compiler.single(node)
-
-    def _exists(self, node: exp.Exists) -> str:
-        return f"EXISTS ({self.compiler.query(node.this)})"
 
     def _function(self, node: exp.Anonymous) -> str:
         name = fold_name(node.this)
         if name == "rmem_score":
-            return self.compiler.score(int(node.expressions[0].name), self.sql(node.expressions[1]))
+            return f"rmem_score({int(node.expressions[0].name)}, {self.sql(node.expressions[1])})"
         call: Call | None = node.meta.get("call")
         if call is None:
             raise SqlUnsupportedError(f"function {name}() is not supported here")
@@ -222,32 +345,32 @@ class ExpressionSql(PredicateSql):
 
     _BRANCHES: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         exp.Literal: _literal,
-        exp.Parameter: _parameter,
+        exp.Parameter: lambda self, node: self.compiler.slot(int(node.name) - 1, type_of(node)),
         exp.Boolean: lambda self, node: str(int(bool(node.this))),
         exp.Null: lambda self, node: "NULL",
         exp.Column: _column,
-        exp.Paren: _paren,
+        exp.Paren: lambda self, node: f"({self.sql(node.this)})",
         exp.Cast: _cast,
         exp.Array: _array,
         exp.Bracket: _bracket,
         Operator: _operator,
         exp.Neg: _unary,
-        exp.And: PredicateSql._connector,
-        exp.Or: PredicateSql._connector,
-        exp.Not: PredicateSql._not,
-        exp.Is: PredicateSql._is,
-        exp.In: PredicateSql._in,
-        exp.Between: PredicateSql._between,
-        exp.Like: PredicateSql._like,
-        exp.ILike: PredicateSql._like,
-        exp.Escape: PredicateSql._escape,
-        exp.Case: PredicateSql._case,
+        exp.And: _connector,
+        exp.Or: _connector,
+        exp.Not: lambda self, node: f"(NOT {self.sql_as(node.this, 'bool')})",
+        exp.Is: _is,
+        exp.In: _in,
+        exp.Between: _between,
+        exp.Like: _like,
+        exp.ILike: _like,
+        exp.Escape: _escape,
+        exp.Case: _case,
         exp.Extract: _extract,
-        exp.AtTimeZone: _at_time_zone,
-        exp.CurrentTimestamp: _current,
-        exp.CurrentDate: _current,
-        exp.Subquery: _subquery,
-        exp.Exists: _exists,
+        exp.AtTimeZone: lambda self, node: self._called(node.meta["call"], [node.args["zone"], node.this]),
+        exp.CurrentTimestamp: lambda self, node: "rmem_now()",
+        exp.CurrentDate: lambda self, node: self.convert("rmem_now()", "timestamptz", "date"),
+        exp.Subquery: lambda self, node: self.compiler.single(node),
+        exp.Exists: lambda self, node: f"EXISTS ({self.compiler.query(node.this)})",
         exp.Anonymous: _function,
         exp.Filter: _filter,
         exp.Window: window_sql,
@@ -288,14 +411,10 @@ def _nullif(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
     return f"(CASE WHEN {same} THEN NULL ELSE {self.sql_as(left, call.gives)} END)"
 
 
-def _now(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
-    return self.compiler.now()
-
-
 _SPECIAL: dict[str, Callable[[ExpressionSql, exp.Anonymous, Call], str]] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
-    "now": _now,
+    "now": lambda self, node, call: "rmem_now()",
 }
 _ALIKE = {
     *((a, b) for a in INTEGERS for b in INTEGERS if INTEGERS.index(a) < INTEGERS.index(b)),
@@ -323,3 +442,12 @@ _CALL_SQL = {
     "-(date, int4)": "({0} - {1})",
     "-(date, date)": "({0} - {1})",
 }
+
+
+def _is_element(key: Callable[[Any], Any], value: Any, items: list[Any] | None) -> bool | None:
+    """Whether an array holds a value; NULL where that is not known."""
+    if items is None or (value is None and items):
+        return None
+    if any(item is not None and key(item) == key(value) for item in items):
+        return True
+    return None if None in items else False

@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import SqlError, StoreClosedError
 from ...stores.sql.file import SqliteFile, explained
 from ..deadline import is_over
+from ..sql.literals import LIMITS
 from .sqlite_aggregates import unpack
 from .sqlite_calls import State
 from .sqlite_storage import COLLATIONS
@@ -118,12 +119,9 @@ def _once(state: State, row: int) -> bool:
     return True
 
 
-_LARGEST = {"int2": 2**15 - 1, "int4": 2**31 - 1, "int8": 2**63 - 1}
-
-
 def _next(state: State, key: str) -> int:
     place, _, kind = key.rpartition("/")
     state.sequences[place] += 1
-    if state.sequences[place] > _LARGEST[kind]:
+    if state.sequences[place] >= LIMITS[kind]:
         raise SqlError("nextval: reached maximum value of sequence")
     return state.sequences[place]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.casts import text_of
-from ..sql.json_values import json_text, order_key
+from ..sql.json_values import json_text, order_key, type_name
 from ..sql.types import element, is_array
 from .sqlite_calls import NOTHING, native
 
@@ -64,6 +64,7 @@ def _step(value: Any, key: str | None) -> Any:
     return _child(value, key)
 
 
+@native("#>(jsonb, text[])")
 def _at(value: Any, path: list[str | None]) -> Any:
     for key in path:
         value = _step(value, key)
@@ -72,20 +73,13 @@ def _at(value: Any, path: list[str | None]) -> Any:
     return value
 
 
-@native("->(jsonb, text)", "->(jsonb, int4)")
-def _get(value: Any, key: str | int) -> Any:
-    return _child(value, key)
+native("->(jsonb, text)", "->(jsonb, int4)")(_child)
 
 
 @native("->>(jsonb, text)", "->>(jsonb, int4)")
 def _get_text(value: Any, key: str | int) -> str | None:
     found = _child(value, key)
     return None if found is NOTHING else as_text(found)
-
-
-@native("#>(jsonb, text[])")
-def _path(value: Any, path: list[str | None]) -> Any:
-    return _at(value, path)
 
 
 @native("#>>(jsonb, text[])")
@@ -140,54 +134,34 @@ def _without(value: Any, key: str) -> Any:
     raise SqlError("cannot delete from scalar")
 
 
-def _changed(value: Any, path: list[str | None], change: Any) -> Any:
-    """A copy of a value with what is at a path changed; the same where the path leads nowhere."""
-    key = path[0]
-    if key is None:
-        return value
-    place: str | int = key
-    if isinstance(value, list):
-        try:
-            place = int(key)
-        except ValueError:
-            raise SqlError(f'path element is not an integer: "{key}"') from None
-        place = place if place >= 0 else place + len(value)
-    if len(path) == 1:
-        return change(value, place)
-    inner = _child(value, place)
-    if inner is NOTHING or not isinstance(inner, (dict, list)):
+@native("jsonb_set(jsonb, text[], jsonb)", "jsonb_set(jsonb, text[], jsonb, bool)")
+def _set(value: Any, path: list[str | None], new: Any, create: bool = True) -> Any:
+    """A copy of a value with another at a path; the same where the path leads nowhere."""
+    if not isinstance(value, (dict, list)):
+        raise SqlError("cannot set path in scalar")
+    if not path or path[0] is None:
         return value
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[place] = _changed(inner, path[1:], change)
+    place: str | int = path[0]
+    if isinstance(value, list):
+        try:
+            place = int(path[0])
+        except ValueError:
+            raise SqlError(f'path element is not an integer: "{path[0]}"') from None
+        place = place if place >= 0 else place + len(value)
+    inner = NOTHING if isinstance(place, int) and place < 0 else _child(value, place)
+    if len(path) > 1:
+        if not isinstance(inner, (dict, list)):
+            return value
+        copy[place] = _set(inner, path[1:], new, create)
+    elif inner is not NOTHING or (create and isinstance(value, dict)):
+        copy[place] = new
+    elif create:
+        copy.insert(0 if int(place) < 0 else len(copy), new)
     return copy
 
 
-@native("jsonb_set(jsonb, text[], jsonb)", "jsonb_set(jsonb, text[], jsonb, bool)")
-def _set(value: Any, path: list[str | None], new: Any, create: bool = True) -> Any:
-    if not isinstance(value, (dict, list)):
-        raise SqlError("cannot set path in scalar")
-
-    def change(holder: Any, key: str | int) -> Any:
-        if isinstance(holder, dict):
-            return {**holder, key: new} if create or key in holder else holder
-        assert isinstance(key, int)
-        if 0 <= key < len(holder):
-            return [*holder[:key], new, *holder[key + 1 :]]
-        if not create:
-            return holder
-        return [new, *holder] if key < 0 else [*holder, new]
-
-    return _changed(value, path, change) if path else value
-
-
-@native("jsonb_typeof(jsonb)")
-def _typeof(value: Any) -> str:
-    if value is None:
-        return "null"
-    for kind, name in ((bool, "boolean"), (str, "string"), (dict, "object"), (list, "array")):
-        if isinstance(value, kind):
-            return name
-    return "number"
+native("jsonb_typeof(jsonb)")(type_name)
 
 
 @native("jsonb_array_length(jsonb)")

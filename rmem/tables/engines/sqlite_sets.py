@@ -39,7 +39,7 @@ def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) ->
         columns = [_read(kind, f"rmem_unpacked({alias}.value, {at})") for at, kind in enumerate(kinds)]
     if node.args.get("ordinality"):
         columns.append(f"({alias}.key + 1)")
-    compiler.place_expressions(source, columns)
+    compiler.place(source, "", columns)
     return f"json_each({compiler.call(udf, items)}) AS {alias}"
 
 

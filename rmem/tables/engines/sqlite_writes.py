@@ -16,7 +16,7 @@ from .sqlite_layout import Compiled, Physical, Placed, index_key
 def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
     table: Table = tree.meta["table"]
     physical = compiler.physical(table)
-    compiler.writes(physical)
+    compiler.target = physical
     columns = tree.meta.get("columns", ())
     if isinstance(tree, exp.Insert):
         return compiler.finish(_insert(compiler, tree, physical), columns)
@@ -103,11 +103,7 @@ def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
         return f" ON CONFLICT{target} DO NOTHING"
     _place(compiler, tree.meta["source"], physical.name, physical)
     _place(compiler, clause.meta["excluded"], "excluded", physical)
-    columns = {column.name: column for column in physical.table.columns}
-    sets = ", ".join(
-        f"{physical.columns[pair.meta['column']]} = {assign(compiler, pair.expression, columns[pair.meta['column']])}"
-        for pair in clause.expressions
-    )
+    sets = _sets(compiler, clause, physical)
     where = clause.args.get("where")
     condition = f" AND {compiler.expressions.sql_as(where.this, 'bool')}" if where is not None else ""
     return f" ON CONFLICT{target} DO UPDATE SET {sets} WHERE rmem_once({physical.name}.{ROW}){condition}"
@@ -117,13 +113,14 @@ def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:
     head = compiler.with_queries(tree)
     _place(compiler, tree.meta["source"], physical.name, physical)
     source = compiler.from_sql(tree)
-    columns = {column.name: column for column in physical.table.columns}
-    sets = ", ".join(
-        f"{physical.columns[pair.meta['column']]} = {assign(compiler, pair.expression, columns[pair.meta['column']])}"
-        for pair in tree.expressions
-    )
-    where = _where(compiler, tree)
+    sets, where = _sets(compiler, tree, physical), _where(compiler, tree)
     return f"{head}UPDATE {physical.name} SET {sets}{source}{where}{_returning(compiler, tree, physical)}"
+
+
+def _sets(compiler: Compiler, tree: exp.Expression, physical: Physical) -> str:
+    columns = {column.name: column for column in physical.table.columns}
+    pairs = [(pair.meta["column"], pair.expression) for pair in tree.expressions]
+    return ", ".join(f"{physical.columns[name]} = {assign(compiler, value, columns[name])}" for name, value in pairs)
 
 
 def _where(compiler: Compiler, tree: exp.Expression) -> str:

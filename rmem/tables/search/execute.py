@@ -1,10 +1,10 @@
-"""Run a statement that searches. One that wants the best few rows is run on the best few, and on more of them until
+"""Run a statement. A search that wants the best few rows is run on the best few, and on more of them until
 enough pass its WHERE; the answer is what a run on all rows would give."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,10 @@ _MOST = 4  # a try with more than this part of a table is a try with all
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A search that was planned, and what it needs to run."""
+    """A bound statement, what it searches if it does, and what it needs to run."""
 
-    plan: SearchPlan
+    tree: exp.Expression
+    search: SearchPlan | None
     catalogue: Mapping[str, Table]
     parameters: Sequence[Any] = ()
     max_rows: int | None = None
@@ -33,7 +34,7 @@ class Statement:
 
     def plan_on(self, search: SearchRun, candidates: Mapping[str, Rows]) -> Plan:
         return Plan(
-            tree=self.plan.tree,
+            tree=self.tree if self.search is None else self.search.tree,
             parameters=self.parameters,
             scores=search.scores,
             candidates=candidates,
@@ -60,25 +61,27 @@ def stream(engine: Engine, indexes: SearchIndexes, statement: Statement, batch_s
 
 def explain(engine: Engine, indexes: SearchIndexes, statement: Statement) -> list[str]:
     search = _start(engine, indexes, statement)
-    lines = statement.plan.lines(statement.parameters)
+    lines = [] if statement.search is None else statement.search.lines(statement.parameters)
     return lines + engine.explain(statement.plan_on(search, search.narrowed))
 
 
 def _start(engine: Engine, indexes: SearchIndexes, statement: Statement) -> SearchRun:
-    def ask(query: exp.Expression) -> Result:
-        if has_search(query):
-            plan = plan_search(query.copy(), statement.catalogue, statement.parameters)
-            return run(engine, indexes, replace(statement, plan=plan))
-        return engine.run(Plan(query, statement.parameters, timeout=left()))
+    if statement.search is None:
+        return SearchRun([], {})
 
-    return start_search(statement.plan, statement.catalogue, indexes, statement.parameters, ask)
+    def ask(query: exp.Expression) -> Result:
+        plan = plan_search(query.copy(), statement.catalogue, statement.parameters) if has_search(query) else None
+        return run(engine, indexes, Statement(query, plan, statement.catalogue, statement.parameters))
+
+    return start_search(statement.search, statement.catalogue, indexes, statement.parameters, ask)
 
 
 def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) -> Result | None:
     """The answer if the best rows hold it; None if all rows have to be asked."""
-    ranking = statement.plan.ranking
+    plan = statement.search
+    ranking = None if plan is None else plan.ranking
     counts = None if ranking is None else ranking.counts(statement.parameters)
-    if ranking is None or counts is None:
+    if plan is None or ranking is None or counts is None:
         return None
     limit, skipped = counts
     scores = search.scores[ranking.score]
@@ -88,7 +91,7 @@ def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) ->
     while count * _MOST <= scores.rows.size:
         rows, _ = scores.best(count, ties=ranking.ties)
         candidates = rows if narrowed is None else rows[np.isin(rows, narrowed)]
-        for one, operator in zip(search.scores, statement.plan.operators, strict=True):
+        for one, operator in zip(search.scores, plan.operators, strict=True):
             if operator.alias == ranking.alias:
                 one.know(candidates)
         found = engine.run(statement.plan_on(search, {**search.narrowed, ranking.alias: candidates}))

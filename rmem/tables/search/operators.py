@@ -210,13 +210,8 @@ def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
 
 def whole(node: exp.Expr | None, parameters: Sequence[Any]) -> int | None:
     """The value of LIMIT or OFFSET; None where it is no plain number."""
-    try:
-        value = None if node is None else constant(node, parameters)
-    except _NotConstant:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
-        return None
-    return int(value)
+    value = None if node is None else number(node, parameters)
+    return int(value) if value is not None and 0 <= value < math.inf and value == int(value) else None
 
 
 def number(node: exp.Expr, parameters: Sequence[Any]) -> float | None:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError, TableExistsError
 from ..catalog import Check, Table
-from .define import MAX_COLUMNS, Builder, bind_check, default_text, text
+from .define import MAX_COLUMNS, Builder, default_text, text
 from .parse import parse
 from .scope import check_name, fold_name, missing_column, only, shown, table_name
 
@@ -20,6 +20,15 @@ def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], w
     for action in tree.args["actions"]:
         table = _altered(table, action, catalogue, workspace)
     return table
+
+
+def renamed_columns(tree: exp.Expression) -> dict[str, str]:
+    """New names of columns by old ones."""
+    return {
+        fold_name(action.this.this): fold_name(action.args["to"].this)
+        for action in tree.args["actions"]
+        if isinstance(action, exp.RenameColumn)
+    }
 
 
 def _altered(table: Table, action: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> Table:
@@ -71,7 +80,7 @@ def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> 
             for reference in other.references:
                 if reference.table == table.name and name in reference.targets:
                     raise SqlError(f'cannot drop column "{name}": constraint "{reference.name}" depends on it')
-        checks = tuple(check for check in table.checks if name not in _columns_of(check, table))
+        checks = tuple(check for check in table.checks if name not in _columns_of(check))
         table = replace(
             table,
             columns=tuple(column for column in table.columns if column.name != name),
@@ -83,9 +92,8 @@ def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> 
     return table
 
 
-def _columns_of(check: Check, table: Table) -> set[str]:
-    node, _ = bind_check(check.condition, table)
-    return {column.name for column in node.find_all(exp.Column)}
+def _columns_of(check: Check) -> set[str]:
+    return {fold_name(column.this) for column in parse(f"SELECT {check.condition}").tree.find_all(exp.Column)}
 
 
 def _renamed_column(table: Table, old: str, new: str) -> Table:

@@ -162,8 +162,9 @@ class Binder:
         if node.args.get("where") is not None:
             expressions.boolean(node.args["where"].this, scope, "WHERE")
         scope.aggregates = scope.windows = True
-        self._list(node, scope, wants)
-        columns = tuple((item.alias, type_of(item.this)) for item in node.expressions)
+        if not node.expressions:
+            raise SqlUnsupportedError("a SELECT without columns is not supported")
+        columns = self.bind_list(node, scope, wants)
         self._group(node, scope)
         if node.args.get("having") is not None:
             scope.windows = False
@@ -177,32 +178,29 @@ class Binder:
         check_grouping(node, scope)
         return columns
 
-    def _list(self, node: exp.Select, scope: Scope, wants: Sequence[str] | None) -> None:
-        if not node.expressions:
-            raise SqlUnsupportedError("a SELECT without columns is not supported")
-        items: list[exp.Expression] = []
-        for item in node.expressions:
-            items.extend(self.relations.expand_star(item, scope))
+    def bind_list(self, node: exp.Expression, scope: Scope, wants: Sequence[str] | None = None) -> Columns:
+        """Bind what a SELECT or RETURNING lists: stars are written out, and each expression has a name."""
+        items = [found for item in node.expressions for found in self.relations.expand_star(item, scope)]
         node.set("expressions", items)
-        for at, item in enumerate(node.expressions):
+        done = []
+        for at, item in enumerate(items):
             inner = item.this if isinstance(item, exp.Alias) else item
             if isinstance(item, exp.Aliases):
                 raise SqlUnsupportedError(f"several aliases are not supported: {shown(item)}")
             if "type" not in inner.meta:
                 self.expressions.bind(inner, scope)
-            inner = item.this if isinstance(item, exp.Alias) else node.expressions[at]
-            if type_of(inner) == UNKNOWN:
-                if wants is not None and at < len(wants):
-                    self.expressions.adapt(inner, wants[at])
-                else:
-                    self.expressions.settle(inner)
+            inner = item.this if isinstance(item, exp.Alias) else node.expressions[at]  # a merged column is replaced
+            if type_of(inner) == UNKNOWN and wants is not None and at < len(wants):
+                self.expressions.adapt(inner, wants[at])
+            self.expressions.settle(inner)
             if type_of(inner) in ("record", "hybrid"):
                 raise SqlUnsupportedError(f"rows as values are not supported: {shown(inner)}")
             name = fold_name(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
-            alias = exp.Alias(this=inner.copy() if item is inner else inner, alias=identifier(name))
+            alias = exp.Alias(this=inner.copy(), alias=identifier(name))
             alias.this.meta.update(inner.meta)
-            node.expressions[at] = alias
-        node.set("expressions", list(node.expressions))
+            done.append(alias)
+        node.set("expressions", done)
+        return tuple((item.alias, type_of(item.this)) for item in done)
 
     def _lift_sets(self, node: exp.Select, scope: Scope) -> None:
         """`SELECT unnest(tags) FROM t` is a function in FROM, beside what else is selected."""
@@ -233,8 +231,7 @@ class Binder:
             key.meta["output"] = at
             key.meta["type"] = type_of(node.expressions[at].this)
             return
-        plain = Scope(scope.outer, scope.sources, scope.queries, scope.merged)
-        self.expressions.bind_typed(key, plain)
+        self.expressions.bind_typed(key, scope.inside(aggregates=False))
 
     @staticmethod
     def _place(key: exp.Expression, count: int, clause: str) -> int | None:

@@ -6,13 +6,14 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from . import functions
-from .expression_base import ExpressionBase
-from .predicates import NOT_COMPARABLE
+from .predicates import NOT_COMPARABLE, Predicates
 from .scope import Scope, fold_name, only, refused, shown
 from .types import UNKNOWN, is_array, is_implicit, long_name, type_of
 
 
-class Calls(ExpressionBase):
+class Calls(Predicates):
+    """The part of Expressions that looks at calls."""
+
     def _function(self, node: exp.Anonymous, scope: Scope) -> str:
         name = fold_name(node.this)
         if name == "array":
@@ -74,7 +75,7 @@ class Calls(ExpressionBase):
             raise SqlError(f"aggregate functions are not allowed here: {shown(node)}")
         over = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
         nested = isinstance(over, exp.Window) and scope.nested
-        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=nested)
+        inside = scope.inside(aggregates=nested)
         arguments, distinct, order = aggregate_parts(node)
         if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             if name != "count":
@@ -95,7 +96,7 @@ class Calls(ExpressionBase):
         if not isinstance(node.this, exp.Anonymous) or fold_name(node.this.this) not in functions.aggregates:
             raise SqlError(f"FILTER is for aggregate functions: {shown(node)}")
         found = self.bind(node.this, scope)
-        inside = Scope(outer=scope.outer, sources=scope.sources, queries=scope.queries, merged=scope.merged)
+        inside = scope.inside(aggregates=False)
         self.boolean(node.expression.this, inside, "FILTER")
         return found
 
@@ -103,7 +104,7 @@ class Calls(ExpressionBase):
         only(node, "this", "partition_by", "order", "spec", "alias", "over")
         if not scope.windows:
             raise SqlError(f"window functions are not allowed here: {shown(node)}")
-        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=scope.aggregates)
+        inside = scope.inside(aggregates=scope.aggregates)
         target = node.this.this if isinstance(node.this, exp.Filter) else node.this
         if not isinstance(target, exp.Anonymous):
             raise SqlUnsupportedError(f"OVER is supported after functions: {shown(node)}")
@@ -123,7 +124,7 @@ class Calls(ExpressionBase):
         return found
 
     def window_parts(self, node: exp.Expression, scope: Scope) -> None:
-        inside = Scope(scope.outer, scope.sources, scope.queries, scope.merged, aggregates=scope.aggregates)
+        inside = scope.inside(aggregates=scope.aggregates)
         for part in node.args.get("partition_by") or []:
             self.bind_typed(part, inside)
         order = node.args.get("order")

@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Type
-from .json_values import decimal_text, json_text
+from .json_values import decimal_text, json_text, type_name
 from .literals import EXACT, in_limits, read, to_float4
 from .times import DAY, clock_text, date_of, interval_text, timestamp_text
-from .types import INTEGERS, element, is_array, long_name
+from .types import INTEGERS, NUMBERS, element, is_array, long_name
 
 
 def float_text(value: float, *, single: bool = False) -> str:
     """The shortest digits that give the number back, written as PostgreSQL does."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    number = _shortest(np.float32(value) if single else value)
+    number = Decimal(str(np.float32(value)) if single else repr(value))
     if number.is_zero():
         return "-0" if math.copysign(1, value) < 0 else "0"
     exponent = number.adjusted()
@@ -31,24 +32,6 @@ def float_text(value: float, *, single: bool = False) -> str:
     head, tail = str(figures[0]), "".join(map(str, figures[1:]))
     mantissa = f"{head}.{tail}" if tail else head
     return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-
-
-def _shortest(value: Any) -> Decimal:
-    """The shortest digits that give a number back. Where they lie just between it and the next one, PostgreSQL takes
-    more."""
-    kind = type(value)
-    number = Decimal(str(value) if kind is np.float32 else repr(value))
-    exact = Decimal(float(value))
-    if number == exact:
-        return number
-    beside = np.nextafter(value, kind(np.inf if number > exact else -np.inf))
-    if not np.isfinite(beside) or EXACT.add(number, number) != EXACT.add(exact, Decimal(float(beside))):
-        return number
-    for places in range(len(number.as_tuple().digits), 18):
-        longer = Decimal(f"{exact:.{places}e}")
-        if longer != number and kind(float(longer)) == value:
-            return longer
-    return exact
 
 
 def text_of(value: Any, kind: str) -> str:
@@ -154,27 +137,18 @@ def converter(source: str, target: str) -> Callable[[Any], Any]:
 
 def _json_number(value: Any, target: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise SqlError(f"cannot cast jsonb {_json_kind(value)} to type {long_name(target)}")
+        raise SqlError(f"cannot cast jsonb {type_name(value)} to type {long_name(target)}")
     return converter("numeric", target)(Decimal(value))
 
 
 def _json_bool(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise SqlError(f"cannot cast jsonb {_json_kind(value)} to type boolean")
+        raise SqlError(f"cannot cast jsonb {type_name(value)} to type boolean")
     return value
 
 
-def _json_kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    for kind, name in ((bool, "boolean"), (str, "string"), (dict, "object"), (list, "array")):
-        if isinstance(value, kind):
-            return name
-    return "numeric"
-
-
-def _numeric_to_integer(kind: str) -> Callable[[Decimal], int]:
-    return lambda value: in_limits(int(round_half_up(value, 0)), kind)
+def _numeric_to_integer(value: Decimal, kind: str) -> int:
+    return in_limits(int(round_half_up(value, 0)), kind)
 
 
 def _to_float(value: Any) -> float:
@@ -185,18 +159,6 @@ def _to_float(value: Any) -> float:
     if math.isinf(number):
         raise SqlError("value out of range for type double precision")
     return number
-
-
-def _limited_to(kind: str) -> Callable[[int], int]:
-    return lambda value: in_limits(value, kind)
-
-
-def _rounded_to(kind: str) -> Callable[[float], int]:
-    return lambda value: float_to_integer(value, kind)
-
-
-def _json_to(kind: str) -> Callable[[Any], Any]:
-    return lambda value: _json_number(value, kind)
 
 
 _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
@@ -217,15 +179,14 @@ _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("timestamp", "time"): lambda value: value % DAY,
     ("timestamptz", "time"): lambda value: value % DAY,
     ("jsonb", "bool"): _json_bool,
-    ("jsonb", "numeric"): _json_to("numeric"),
 }
 for _kind in INTEGERS:
     _CASTS[_kind, "numeric"] = Decimal
     _CASTS[_kind, "float8"] = float
     _CASTS[_kind, "float4"] = lambda value: to_float4(float(value))
-    _CASTS["numeric", _kind] = _numeric_to_integer(_kind)
-    _CASTS["float4", _kind] = _CASTS["float8", _kind] = _rounded_to(_kind)
+    _CASTS["numeric", _kind] = partial(_numeric_to_integer, kind=_kind)
+    _CASTS["float4", _kind] = _CASTS["float8", _kind] = partial(float_to_integer, kind=_kind)
     for _other in INTEGERS:
-        _CASTS[_other, _kind] = _limited_to(_kind)
-for _kind in (*INTEGERS, "float4", "float8"):
-    _CASTS["jsonb", _kind] = _json_to(_kind)
+        _CASTS[_other, _kind] = partial(in_limits, kind=_kind)
+for _kind in NUMBERS:
+    _CASTS["jsonb", _kind] = partial(_json_number, target=_kind)

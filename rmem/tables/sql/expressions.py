@@ -16,7 +16,6 @@ from .calls import Calls
 from .dialect import SIMILARITY, Operator
 from .literals import read
 from .parameters import integer_type, parameter_type
-from .predicates import Predicates
 from .scope import Scope, fold_name, identifier, only, refused, shown
 from .times import zone_of
 from .types import (
@@ -68,7 +67,7 @@ _NAMES: dict[type[exp.Expr], str] = {
 MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
 
 
-class Expressions(Predicates, Calls):
+class Expressions(Calls):
     """The part of a Binder that looks at expressions."""
 
     def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
@@ -122,21 +121,12 @@ class Expressions(Predicates, Calls):
         if node.is_string:
             return UNKNOWN
         text = str(node.this)
-        if text.isdecimal():
-            return integer_type(int(text)) if len(text) < 5000 else self._too_long(text)
         if len(text) > 5000:
-            return self._too_long(text)
+            raise SqlError(f"the number {text[:20]}… is too long")
+        if text.isdecimal():
+            return integer_type(int(text))
         read(text, "numeric")
         return "numeric"
-
-    def _too_long(self, text: str) -> str:
-        raise SqlError(f"the number {text[:20]}… is too long")
-
-    def _parameter(self, node: exp.Parameter, scope: Scope) -> str:
-        return parameter_type(self.binder.value(node))
-
-    def _paren(self, node: exp.Paren, scope: Scope) -> str:
-        return self.bind(node.this, scope)
 
     def _tuple(self, node: exp.Tuple, scope: Scope) -> str:
         for item in node.expressions:
@@ -289,24 +279,24 @@ class Expressions(Predicates, Calls):
         exp.Literal: _literal,
         exp.Boolean: lambda self, node, scope: "bool",
         exp.Null: lambda self, node, scope: UNKNOWN,
-        exp.Parameter: _parameter,
-        exp.Paren: _paren,
+        exp.Parameter: lambda self, node, scope: parameter_type(self.binder.value(node)),
+        exp.Paren: lambda self, node, scope: self.bind(node.this, scope),
         exp.Tuple: _tuple,
         exp.Cast: _cast,
         exp.Array: _array,
         exp.Bracket: _bracket,
         Operator: _custom,
-        exp.Not: Predicates._not,
-        exp.And: Predicates._connector,
-        exp.Or: Predicates._connector,
+        exp.Not: Calls._not,
+        exp.And: Calls._connector,
+        exp.Or: Calls._connector,
         exp.Neg: _negative,
-        exp.Is: Predicates._is,
-        exp.In: Predicates._in,
-        exp.Between: Predicates._between,
-        exp.Like: Predicates._like,
-        exp.ILike: Predicates._like,
-        exp.Escape: Predicates._escape,
-        exp.Case: Predicates._case,
+        exp.Is: Calls._is,
+        exp.In: Calls._in,
+        exp.Between: Calls._between,
+        exp.Like: Calls._like,
+        exp.ILike: Calls._like,
+        exp.Escape: Calls._escape,
+        exp.Case: Calls._case,
         exp.Extract: _extract,
         exp.AtTimeZone: _at_time_zone,
         exp.CurrentTimestamp: _current,

@@ -8,13 +8,20 @@ from dataclasses import dataclass
 
 from ...errors import SqlError, SqlUnsupportedError
 from .scope import refused
-from .types import UNKNOWN, element, is_array, is_implicit, long_name
+from .types import INTEGERS, NUMBERS, UNKNOWN, element, is_array, is_implicit, long_name
+
+_GROUPS = {
+    "exact*": (*INTEGERS, "numeric"),
+    "float*": ("float4", "float8"),
+    "number*": NUMBERS,
+    "ordered*": (*NUMBERS, "text", "date", "timestamp", "timestamptz", "time", "interval"),
+    "stamp*": ("timestamp", "timestamptz"),
+}
+"""Words that stand for several types: `abs(number*) number*` is one signature for each of them."""
 
 SCALARS = """
-abs(int2) int2; abs(int4) int4; abs(int8) int8; abs(numeric) numeric; abs(float4) float4; abs(float8) float8
-ceil(numeric) numeric; ceil(float8) float8; floor(numeric) numeric; floor(float8) float8
-round(numeric) numeric; round(float8) float8; round(numeric, int4) numeric
-mod(int2, int2) int2; mod(int4, int4) int4; mod(int8, int8) int8; mod(numeric, numeric) numeric
+abs(number*) number*; ceil(numeric) numeric; ceil(float8) float8; floor(numeric) numeric; floor(float8) float8
+round(numeric) numeric; round(float8) float8; round(numeric, int4) numeric; mod(exact*, exact*) exact*
 power(float8, float8) float8; sqrt(float8) float8; exp(float8) float8; ln(float8) float8; random() float8
 length(text) int4; lower(text) text; upper(text) text; concat(any...) text; concat_ws(text, any...) text
 left(text, int4) text; right(text, int4) text; btrim(text) text; btrim(text, text) text
@@ -30,10 +37,9 @@ now() timestamptz; to_timestamp(float8) timestamptz
 date_trunc(text, timestamptz) timestamptz; date_trunc(text, timestamp) timestamp
 date_part(text, timestamptz) float8; date_part(text, timestamp) float8; date_part(text, date) float8
 date_part(text, interval) float8; timezone(text, timestamptz) timestamp; timezone(text, timestamp) timestamptz
-gen_random_uuid() uuid
 jsonb_build_object(any...) jsonb; jsonb_build_array(any...) jsonb; jsonb_build_object() jsonb
 jsonb_build_array() jsonb; to_jsonb(any) jsonb; jsonb_typeof(jsonb) text; jsonb_array_length(jsonb) int4
-jsonb_set(jsonb, text[], jsonb) jsonb; jsonb_set(jsonb, text[], jsonb, bool) jsonb
+jsonb_set(jsonb, text[], jsonb) jsonb; jsonb_set(jsonb, text[], jsonb, bool) jsonb; gen_random_uuid() uuid
 array_length(anyarray, int4) int4; cardinality(anyarray) int4; array_append(anyarray, anyelement) anyarray
 array_position(anyarray, anyelement) int4; array_remove(anyarray, anyelement) anyarray
 coalesce(anyelement...) anyelement; nullif(anyelement, anyelement) anyelement; greatest(anyelement...) anyelement
@@ -43,17 +49,10 @@ cosine_similarity(float4[], float4[]) float8; bm25_similarity(text, text) float8
 
 AGGREGATES = """
 count() int8; count(any) int8; sum(int2) int8; sum(int4) int8; sum(int8) numeric; sum(numeric) numeric
-sum(float4) float4; sum(float8) float8; sum(interval) interval; avg(int2) numeric; avg(int4) numeric
-avg(int8) numeric; avg(numeric) numeric; avg(float4) float8; avg(float8) float8; avg(interval) interval
-min(int2) int2; min(int4) int4; min(int8) int8; min(numeric) numeric; min(float4) float4; min(float8) float8
-min(text) text; min(date) date; min(timestamp) timestamp; min(timestamptz) timestamptz; min(time) time
-min(interval) interval; max(int2) int2; max(int4) int4; max(int8) int8; max(numeric) numeric; max(float4) float4
-max(float8) float8; max(text) text; max(date) date; max(timestamp) timestamp; max(timestamptz) timestamptz
-max(time) time; max(interval) interval; bool_and(bool) bool; bool_or(bool) bool; string_agg(text, text) text
+sum(float*) float*; sum(interval) interval; avg(exact*) numeric; avg(float*) float8; avg(interval) interval
+min(ordered*) ordered*; max(ordered*) ordered*; bool_and(bool) bool; bool_or(bool) bool; string_agg(text, text) text
 array_agg(anyelement) anyelement[]; jsonb_agg(any) jsonb; jsonb_object_agg(any, any) jsonb
-stddev(int2) numeric; stddev(int4) numeric; stddev(int8) numeric; stddev(numeric) numeric; stddev(float4) float8
-stddev(float8) float8; variance(int2) numeric; variance(int4) numeric; variance(int8) numeric
-variance(numeric) numeric; variance(float4) float8; variance(float8) float8
+stddev(exact*) numeric; stddev(float*) float8; variance(exact*) numeric; variance(float*) float8
 """
 
 WINDOWS = """
@@ -65,8 +64,7 @@ first_value(anyelement) anyelement; last_value(anyelement) anyelement
 
 SETS = """
 generate_series(int4, int4) int4; generate_series(int4, int4, int4) int4; generate_series(int8, int8) int8
-generate_series(int8, int8, int8) int8; generate_series(timestamp, timestamp, interval) timestamp
-generate_series(timestamptz, timestamptz, interval) timestamptz
+generate_series(int8, int8, int8) int8; generate_series(stamp*, stamp*, interval) stamp*
 unnest(anyarray) anyelement; jsonb_array_elements(jsonb) jsonb; jsonb_array_elements_text(jsonb) text
 jsonb_object_keys(jsonb) text; jsonb_each(jsonb) record; jsonb_each_text(jsonb) record
 """
@@ -137,25 +135,16 @@ SET_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 """The columns of functions in FROM that are not named after the function."""
 
 OPERATORS = """
-+(int2, int2) int2; +(int4, int4) int4; +(int8, int8) int8; +(numeric, numeric) numeric; +(float4, float4) float4
-+(float8, float8) float8
-+(float4, float8) float8; +(float8, float4) float8; +(date, int4) date; +(int4, date) date; +(date, interval) timestamp
-+(interval, date) timestamp; +(timestamp, interval) timestamp
-+(interval, timestamp) timestamp; +(timestamptz, interval) timestamptz; +(interval, timestamptz) timestamptz
++(number*, number*) number*; +(float4, float8) float8; +(float8, float4) float8; +(date, int4) date; +(int4, date) date
++(date, interval) timestamp; +(interval, date) timestamp; +(stamp*, interval) stamp*; +(interval, stamp*) stamp*
 +(interval, interval) interval
--(int2, int2) int2; -(int4, int4) int4; -(int8, int8) int8; -(numeric, numeric) numeric; -(float4, float4) float4
--(float8, float8) float8
--(float4, float8) float8; -(float8, float4) float8; -(date, int4) date; -(date, date) int4; -(date, interval) timestamp
--(timestamp, interval) timestamp; -(timestamptz, interval) timestamptz; -(timestamp, timestamp) interval
--(timestamptz, timestamptz) interval; -(interval, interval) interval; -(jsonb, text) jsonb
-*(int2, int2) int2; *(int4, int4) int4; *(int8, int8) int8; *(numeric, numeric) numeric; *(float4, float4) float4
-*(float8, float8) float8
-*(float4, float8) float8; *(float8, float4) float8; *(interval, float8) interval; *(float8, interval) interval
-/(int2, int2) int2; /(int4, int4) int4; /(int8, int8) int8; /(numeric, numeric) numeric; /(float4, float4) float4
-/(float8, float8) float8
-/(float4, float8) float8; /(float8, float4) float8
-%(int2, int2) int2; %(int4, int4) int4; %(int8, int8) int8; %(numeric, numeric) numeric
-^(float8, float8) float8
+-(number*, number*) number*; -(float4, float8) float8; -(float8, float4) float8; -(date, int4) date; -(date, date) int4
+-(date, interval) timestamp; -(stamp*, interval) stamp*; -(stamp*, stamp*) interval
+-(interval, interval) interval; -(jsonb, text) jsonb
+*(number*, number*) number*; *(float4, float8) float8; *(float8, float4) float8
+*(interval, float8) interval; *(float8, interval) interval
+/(number*, number*) number*; /(float4, float8) float8; /(float8, float4) float8
+%(exact*, exact*) exact*; ^(float8, float8) float8
 ||(text, text) text; ||(text, anynonarray) text; ||(anynonarray, text) text; ||(jsonb, jsonb) jsonb
 ||(anyarray, anyarray) anyarray; ||(anyarray, anyelement) anyarray; ||(anyelement, anyarray) anyarray
 ->(jsonb, text) jsonb; ->(jsonb, int4) jsonb; ->>(jsonb, text) text; ->>(jsonb, int4) text
@@ -164,10 +153,7 @@ OPERATORS = """
 ~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool; <->(float4[], float4[]) float8
 """
 
-UNARIES = """
--(int2) int2; -(int4) int4; -(int8) int8; -(numeric) numeric; -(float4) float4; -(float8) float8
--(interval) interval
-"""
+UNARIES = "-(number*) number*; -(interval) interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +185,10 @@ class Call:
 
 def _read(text: str) -> dict[str, list[Signature]]:
     known: dict[str, list[Signature]] = defaultdict(list)
-    for line in text.strip().splitlines():
-        for entry in line.split(";"):
-            head, _, gives = entry.strip().rpartition(" ")
+    for entry in text.strip().replace("\n", ";").split(";"):
+        group = next((word for word in _GROUPS if word in entry), "")
+        for kind in _GROUPS.get(group, ("",)):
+            head, _, gives = (entry.replace(group, kind) if group else entry).strip().rpartition(" ")
             name, _, inside = head.rstrip(")").partition("(")
             takes = tuple(part.strip() for part in inside.split(",") if part.strip())
             variadic = bool(takes) and takes[-1].endswith("...")

@@ -7,7 +7,7 @@ from sqlglot import exp
 from ...errors import SqlError
 from . import functions
 from .dialect import Dialect
-from .scope import Scope, fold_name
+from .scope import Scope, bound_column, fold_name
 
 
 def has_aggregates(node: exp.Expression) -> bool:
@@ -55,9 +55,9 @@ def check_grouping(node: exp.Select, scope: Scope) -> None:
     for source in scope.sources.values():
         table = source.table
         if table is not None and table.primary_key:
-            own = [_text(exp.column(_id(name), table=_id(source.alias))) for name in table.primary_key]
-            if all(text in texts for text in own):
-                texts |= {_text(exp.column(_id(name), table=_id(source.alias))) for name, _ in source.columns}
+            own = {name: _text(bound_column(source, name, kind)) for name, kind in source.columns}
+            if all(own.get(name) in texts for name in table.primary_key):
+                texts |= set(own.values())
     own_aliases = {source.alias for source in scope.sources.values()}
     for place in places:
         _check(place, texts, own_aliases)
@@ -88,10 +88,6 @@ def check_distinct(node: exp.Select) -> None:
 def _resolved(key: exp.Expression, node: exp.Select) -> exp.Expression:
     at = key.meta.get("output")
     return node.expressions[at].this if at is not None else key
-
-
-def _id(name: str) -> exp.Identifier:
-    return exp.Identifier(this=name, quoted=True)
 
 
 def _text(node: exp.Expression) -> str:

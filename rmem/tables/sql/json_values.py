@@ -82,6 +82,14 @@ def decimal_text(value: Decimal) -> str:
     return text
 
 
+def type_name(value: Any) -> str:
+    """What `jsonb_typeof` calls a value."""
+    if value is None:
+        return "null"
+    names = ((bool, "boolean"), (str, "string"), (dict, "object"), (list, "array"))
+    return next((name for kind, name in names if isinstance(value, kind)), "number")
+
+
 def order_key(value: Any) -> tuple[Any, ...]:
     """By which JSONB values are ordered: object > array > boolean > number > string > null."""
     if value is None:

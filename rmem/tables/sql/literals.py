@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
@@ -158,9 +158,14 @@ def read_array(text: str, kind: str) -> list[Any]:
     body = text.strip()
     if kind in ("float4[]", "float4[][]") and body.startswith("["):
         return _read_bracketed(body, kind)
-    items, rest = _items(body, kind, text)
-    if rest.strip():
-        raise SqlError(f'malformed array literal: "{text[:100]}"')
+    wrong = SqlError(f'malformed array literal: "{text[:100]}"')
+    tokens = list(_TOKEN.finditer(body))
+    if "".join(token[0] for token in tokens) != body or not tokens or tokens[0][1] != "{":
+        raise wrong
+    rest = iter(tokens[1:])
+    items = _items(rest, kind, wrong)
+    if next(rest, None) is not None:
+        raise wrong
     return items
 
 
@@ -181,55 +186,29 @@ def vector(value: Any) -> list[Any]:
     return [to_float4(float(item)) for item in value]
 
 
-def _items(body: str, kind: str, whole: str) -> tuple[list[Any], str]:
-    wrong = SqlError(f'malformed array literal: "{whole[:100]}"')
-    if not body.startswith("{"):
-        raise wrong
+_TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|([^{},"\\]+))', re.S)
+"""A sign, a quoted item or a bare one."""
+
+
+def _items(tokens: Iterator[re.Match[str]], kind: str, wrong: SqlError) -> list[Any]:
+    """The items of an array whose `{` was read, up to its `}`."""
     inner = element(kind)
     found: list[Any] = []
-    rest = body[1:].lstrip()
-    if rest.startswith("}"):
-        return found, rest[1:]
-    while True:
-        if rest.startswith("{"):
-            if not is_array(inner):
-                raise wrong if inner != "text" else SqlError(f'arrays of arrays are not supported: "{whole[:100]}"')
-            item, rest = _items(rest, inner, whole)
-            found.append(item)
-        else:
-            text, quoted, rest = _item(rest, wrong)
-            if is_array(inner):
-                raise wrong
-            found.append(None if not quoted and text.upper() == "NULL" else read(text, inner))
-        rest = rest.lstrip()
-        if rest.startswith(","):
-            rest = rest[1:].lstrip()
-        elif rest.startswith("}"):
-            return found, rest[1:]
-        else:
+    for token in tokens:
+        sign, quoted, bare = token.groups()
+        if sign == "}" and not found:
+            return found
+        if sign == "{" and is_array(inner):
+            found.append(_items(tokens, inner, wrong))
+        elif sign is not None or is_array(inner) or (bare is not None and not bare.strip()):
             raise wrong
-
-
-_BARE = re.compile(r'[^{},"\\]+')
-
-
-def _item(rest: str, wrong: SqlError) -> tuple[str, bool, str]:
-    if not rest.startswith('"'):
-        found = _BARE.match(rest)
-        if found is None or not found[0].strip():
+        elif quoted is not None:
+            found.append(read(re.sub(r"\\(.)", r"\1", quoted, flags=re.S), inner))
+        else:
+            found.append(None if bare.strip().upper() == "NULL" else read(bare.strip(), inner))
+        following = next(tokens, None)
+        if following is None or following[1] not in (",", "}"):
             raise wrong
-        return found[0].strip(), False, rest[found.end() :]
-    out: list[str] = []
-    at = 1
-    while at < len(rest):
-        sign = rest[at]
-        if sign == '"':
-            return "".join(out), True, rest[at + 1 :]
-        if sign == "\\":
-            at += 1
-            if at >= len(rest):
-                break
-            sign = rest[at]
-        out.append(sign)
-        at += 1
+        if following[1] == "}":
+            return found
     raise wrong

@@ -1,41 +1,99 @@
-"""Bind conditions: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE."""
+"""Bind conditions: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE. What has no type of its own takes the one that
+its place expects."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
-from .expression_base import ExpressionBase
+from .casts import text_of
+from .literals import read
+from .parameters import lone_type
 from .scope import Scope, only, refused, shown
-from .types import NUMBERS, UNKNOWN, common, element, is_array, long_name
+from .types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
+
+if TYPE_CHECKING:
+    from .bind import Binder
 
 NOT_COMPARABLE = ("record", "hybrid")
 
 
-class Predicates(ExpressionBase):
+class Predicates(ABC):
+    """The part of Expressions that looks at conditions, and what all of it stands on."""
+
+    def __init__(self, binder: Binder) -> None:
+        self.binder = binder
+
+    @abstractmethod
+    def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
+        """The type of an expression. `want` is what its place expects, for what has no type of its own."""
+
+    def bind_typed(self, node: exp.Expr | None, scope: Scope) -> str:
+        """The type of an expression that has to have one: what nothing decides is a text."""
+        found = self.bind(node, scope)
+        if found == UNKNOWN and isinstance(node, exp.Expression):
+            self.settle(node)
+            return type_of(node)
+        return found
+
+    def settle(self, node: exp.Expression) -> None:
+        """Give what has no type the one that it has by itself."""
+        inner = node.unnest()
+        if isinstance(inner, exp.Parameter):
+            self.adapt(node, lone_type(self.binder.value(inner)))
+        elif type_of(node) == UNKNOWN:
+            self.adapt(node, "text")
+
+    def adapt(self, node: exp.Expression, want: str) -> None:
+        """Make what has no type yet the type that its place expects."""
+        if type_of(node) != UNKNOWN:
+            return
+        node.meta["type"] = want
+        if isinstance(node, exp.Paren):
+            self.adapt(node.this, want)
+        elif isinstance(node, exp.Literal):
+            value = read(node.this, want)
+            if want in ("float4[]", "float4[][]"):  # `[0.1, 0.2]` is our writing only
+                node.set("this", text_of(value, want))
+        elif isinstance(node, exp.Array):
+            if not is_array(want):
+                raise SqlError("cannot determine type of empty array; write ARRAY[]::text[]")
+            for item in node.expressions:
+                self.adapt(item, element(want))
+        elif isinstance(node, exp.Parameter):
+            value = self.binder.value(node)
+            if isinstance(value, str):
+                read(value, want)
+            elif value is not None and not (is_array(want) or want == "jsonb"):
+                raise SqlError(
+                    f"parameter ${node.name} is a {type(value).__name__}, which cannot become {long_name(want)}"
+                )
+
+    def boolean(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
+        found = self.bind(node, scope, "bool")
+        if found != "bool":
+            raise SqlError(f"argument of {where} must be of type boolean, not {long_name(found)}")
+
+    def number(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
+        """LIMIT, OFFSET and subscripts want whole numbers."""
+        found = self.bind(node, scope, "int8")
+        if found not in (*INTEGERS, "numeric", "float4", "float8"):
+            raise SqlError(f"argument of {where} must be of type bigint, not {long_name(found)}")
+
+    # -- conditions -----------------------------------------------------------------------------------------
+
     def _comparison(self, node: exp.Expression, op: str, scope: Scope) -> str:
         other = node.expression
         if isinstance(other, (exp.Any, exp.All)):
             node.meta["operand"] = self._quantified(node, other, scope, op)
             return "bool"
-        left, right = node.this.unnest(), other.unnest()
-        if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
-            self._rows(node, left, right, op, scope)
-            return "bool"
+        if isinstance(node.this.unnest(), exp.Tuple) or isinstance(other.unnest(), exp.Tuple):
+            raise refused("comparing rows", f"Compare their columns: {shown(node)}")
         node.meta["operand"] = self.bind_pair(node.this, other, op, scope)
         return "bool"
-
-    def _rows(self, node: exp.Expression, left: exp.Expr, right: exp.Expr, op: str, scope: Scope) -> None:
-        if isinstance(right, exp.Query) and isinstance(left, exp.Tuple):
-            raise SqlUnsupportedError(f"comparing a row with a subquery is not supported: {shown(node)}")
-        if not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)):
-            raise SqlError(f"a row can only be compared with a row: {shown(node)}")
-        if len(left.expressions) != len(right.expressions):
-            raise SqlError("unequal number of entries in row expressions")
-        node.meta["operands"] = [
-            self.bind_pair(a, b, op, scope) for a, b in zip(left.expressions, right.expressions, strict=True)
-        ]
-        left.meta["type"] = right.meta["type"] = "record"
 
     def bind_pair(self, left: exp.Expression, right: exp.Expression, op: str, scope: Scope) -> str:
         """The type in which two expressions are compared."""
@@ -103,49 +161,32 @@ class Predicates(ExpressionBase):
     def _in(self, node: exp.In, scope: Scope) -> str:
         only(node, "this", "expressions", "query")
         query = node.args.get("query")
-        left = node.this.unnest()
+        if isinstance(node.this.unnest(), exp.Tuple):
+            raise refused("IN of rows", f"Use EXISTS, or compare their columns: {shown(node)}")
         if query is not None:
-            kinds = [self.bind_typed(part, scope) for part in left.expressions] if isinstance(left, exp.Tuple) else None
             columns = self.binder.query(query, scope)
-            if len(columns) != (len(kinds) if kinds else 1):
-                raise SqlError("subquery has too many columns" if len(columns) > 1 else "subquery has too few columns")
-            if kinds is None:
-                node.meta["operand"] = self._agreed(
-                    node.this, exp.Null(), [self.bind(node.this, scope), columns[0][1]], "="
-                )
-            else:
-                left.meta["type"] = "record"
-                node.meta["operands"] = [common([a, b], "IN") for a, (_, b) in zip(kinds, columns, strict=True)]
+            if len(columns) != 1:
+                raise SqlError("subquery has too many columns")
+            kinds = [self.bind(node.this, scope), columns[0][1]]
+            node.meta["operand"] = self._agreed(node.this, exp.Null(), kinds, "=")
             node.meta["columns"] = columns
             return "bool"
-        if isinstance(left, exp.Tuple):
-            for item in node.expressions:
-                row = item.unnest()
-                if not isinstance(row, exp.Tuple):
-                    raise SqlError(f"a row can only be compared with a row: {shown(node)}")
-                self._rows(node, left, row, "=", scope)
-            return "bool"
-        kinds = [self.bind(node.this, scope), *(self.bind(item, scope) for item in node.expressions)]
-        known = [kind for kind in kinds if kind != UNKNOWN] or ["text"]
+        node.meta["operand"] = self._one_type([node.this, *node.expressions], "=", scope)
+        return "bool"
+
+    def _one_type(self, parts: list[exp.Expression], op: str, scope: Scope) -> str:
+        """The type in which several expressions are compared with each other."""
+        known = [kind for part in parts if (kind := self.bind(part, scope)) != UNKNOWN] or ["text"]
         kind = known[0]
         for other in known[1:]:
-            kind = self._agreed(node.this, exp.Null(), [kind, other], "=")
-        for item in (node.this, *node.expressions):
-            self.adapt(item, kind)
-        node.meta["operand"] = kind
-        return "bool"
+            kind = self._agreed(exp.Null(), exp.Null(), [kind, other], op)
+        for part in parts:
+            self.adapt(part, kind)
+        return kind
 
     def _between(self, node: exp.Between, scope: Scope) -> str:
         only(node, "this", "low", "high")
-        parts = [node.this, node.args["low"], node.args["high"]]
-        kinds = [self.bind(part, scope) for part in parts]
-        known = [kind for kind in kinds if kind != UNKNOWN] or ["text"]
-        kind = known[0]
-        for other in known[1:]:
-            kind = self._agreed(exp.Null(), exp.Null(), [kind, other], ">=")
-        for part in parts:
-            self.adapt(part, kind)
-        node.meta["operand"] = kind
+        node.meta["operand"] = self._one_type([node.this, node.args["low"], node.args["high"]], ">=", scope)
         return "bool"
 
     def _like(self, node: exp.Like | exp.ILike, scope: Scope) -> str:

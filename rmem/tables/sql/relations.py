@@ -10,7 +10,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
 from .parse import parse
-from .scope import Scope, Source, fold_name, identifier, known_table, only, refused, shown, table_name
+from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, refused, shown, table_name
 from .system import SYSTEM, system_relation
 from .types import NAMES, common, type_of
 
@@ -238,10 +238,7 @@ class Relations:
         if len(found) > 1:
             raise SqlError(f'common column name "{name}" appears more than once on one side of a join')
         source, kind = found[0]
-        column = exp.Column(this=identifier(name), table=identifier(source.alias))
-        column.meta["type"] = kind
-        column.meta["bound"] = True
-        return column
+        return bound_column(source, name, kind)
 
     # -- stars --------------------------------------------------------------------------------------------
 
@@ -256,7 +253,7 @@ class Relations:
             source = scope.sources.get(seen)
             if source is None:
                 raise SqlError(f'missing FROM-clause entry for table "{seen}"')
-            return [self._aliased(column, name) for name, column in self._columns(source)]
+            return self._columns(source)
         return [item]
 
     def _all(self, scope: Scope) -> list[exp.Expression]:
@@ -264,22 +261,15 @@ class Relations:
             raise SqlError("SELECT * with no tables specified is not valid")
         found = [self._aliased(node.copy(), name) for name, node in scope.merged.items()]
         for source in scope.sources.values():
-            found += [self._aliased(column, name) for name, column in self._columns(source) if name not in scope.merged]
+            found += [column for column in self._columns(source) if column.alias not in scope.merged]
         return found
 
     @staticmethod
     def _aliased(node: exp.Expression, name: str) -> exp.Expression:
         return exp.Alias(this=node, alias=identifier(name))
 
-    @staticmethod
-    def _columns(source: Source) -> list[tuple[str, exp.Expression]]:
-        found: list[tuple[str, exp.Expression]] = []
-        for name, kind in source.columns:
-            column = exp.Column(this=identifier(name), table=identifier(source.alias))
-            column.meta["type"] = kind
-            column.meta["bound"] = True
-            found.append((name, column))
-        return found
+    def _columns(self, source: Source) -> list[exp.Expression]:
+        return [self._aliased(bound_column(source, name, kind), name) for name, kind in source.columns]
 
     def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
         """Move a function that gives rows from the list of a SELECT into FROM."""

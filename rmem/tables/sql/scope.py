@@ -43,6 +43,10 @@ class Scope:
     nested: bool = False
     """Whether the arguments of a window's aggregate may hold aggregates."""
 
+    def inside(self, *, aggregates: bool) -> Scope:
+        """The same names inside of a call, where windows may not stand."""
+        return Scope(self.outer, self.sources, self.queries, self.merged, aggregates)
+
     def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
         scope: Scope | None = self
         while scope is not None:
@@ -71,6 +75,8 @@ class Scope:
             scope = scope.outer
         if table is not None:
             raise SqlError(f'missing FROM-clause entry for table "{table}"')
+        if name in self.sources:
+            raise refused("a whole row as a value", "Name its columns, as in jsonb_build_object('a', t.a)")
         known = [column for source in self.sources.values() for column, _ in source.columns]
         raise missing_column(name, ", ".join(self.sources), known)
 
@@ -111,6 +117,12 @@ def check_name(name: str, what: str) -> str:
 
 def identifier(name: str) -> exp.Identifier:
     return exp.Identifier(this=name, quoted=True)
+
+
+def bound_column(source: Source, name: str, kind: str) -> exp.Column:
+    column = exp.Column(this=identifier(name), table=identifier(source.alias))
+    column.meta.update(type=kind, bound=True)
+    return column
 
 
 def only(node: exp.Expression, *allowed: str) -> None:

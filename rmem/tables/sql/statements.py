@@ -8,9 +8,8 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from .bind import Binder, Columns
-from .names import output_name
 from .scope import Scope, Source, base_table, fold_name, identifier, missing_column, only, refused, shown, table_name
-from .types import NAMES, UNKNOWN, assignable, long_name, type_of
+from .types import NAMES, UNKNOWN, assignable, long_name
 
 
 def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
@@ -19,10 +18,8 @@ def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
         return binder.query(tree, None)
     if isinstance(tree, exp.Insert):
         return _insert(binder, tree)
-    if isinstance(tree, exp.Update):
-        return _update(binder, tree)
-    if isinstance(tree, exp.Delete):
-        return _delete(binder, tree)
+    if isinstance(tree, exp.Update | exp.Delete):
+        return _change(binder, tree)
     raise SqlUnsupportedError(f"{type(tree).__name__.upper()} statements are not supported")
 
 
@@ -76,23 +73,7 @@ def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
     if clause is None:
         return ()
     only(clause, "expressions")
-    items: list[exp.Expression] = []
-    for item in clause.expressions:
-        items.extend(binder.relations.expand_star(item, scope))
-    clause.set("expressions", items)
-    done = []
-    for at, item in enumerate(items):
-        inner = item.this if isinstance(item, exp.Alias) else item
-        if "type" not in inner.meta:
-            binder.expressions.bind(inner, scope)
-        inner = item.this if isinstance(item, exp.Alias) else clause.expressions[at]
-        binder.expressions.settle(inner)
-        name = fold_name(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
-        alias = exp.Alias(this=inner.copy(), alias=identifier(name))
-        alias.this.meta.update(inner.meta)
-        done.append(alias)
-    clause.set("expressions", done)
-    columns = tuple((item.alias, type_of(item.this)) for item in done)
+    columns = binder.bind_list(clause, scope)
     tree.meta["columns"] = columns
     target = tree.meta["source"].alias
     inner = {source.alias for name, source in scope.sources.items() if source.alias != target}
@@ -254,30 +235,19 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
 # -- UPDATE and DELETE -----------------------------------------------------------------------------------------
 
 
-def _update(binder: Binder, tree: exp.Update) -> Columns:
-    only(tree, "this", "expressions", "from_", "where", "returning", "with_")
+def _change(binder: Binder, tree: exp.Update | exp.Delete) -> Columns:
+    only(tree, "this", "expressions", "from_", "using", "where", "returning", "with_")
     outer = Scope()
     binder.with_queries(tree, outer)
     scope = Scope(outer=outer)
     table, source = _target(binder, tree.this, scope)
     if tree.args.get("from_") is not None:
         binder.relations.bind_from(tree, scope)
-    tree.meta.update(table=table, source=source)
-    tree.set("expressions", _assignments(binder, tree.expressions, scope, table))
-    if tree.args.get("where") is not None:
-        binder.expressions.boolean(tree.args["where"].this, scope, "WHERE")
-    return _returning(binder, tree, scope)
-
-
-def _delete(binder: Binder, tree: exp.Delete) -> Columns:
-    only(tree, "this", "using", "where", "returning", "with_")
-    outer = Scope()
-    binder.with_queries(tree, outer)
-    scope = Scope(outer=outer)
-    table, source = _target(binder, tree.this, scope)
     for relation in tree.args.get("using") or []:
         binder.relations.relation(relation, scope)
     tree.meta.update(table=table, source=source)
+    if isinstance(tree, exp.Update):
+        tree.set("expressions", _assignments(binder, tree.expressions, scope, table))
     if tree.args.get("where") is not None:
         binder.expressions.boolean(tree.args["where"].this, scope, "WHERE")
     return _returning(binder, tree, scope)

@@ -1,12 +1,14 @@
-"""`pg_indexes` and `information_schema`: what a workspace may know of itself, written into the statement as VALUES."""
+"""`pg_indexes` and `information_schema`: what a workspace may know of itself, written into the statement as JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ..catalog import Column, Index, Kind, Table
+from ..catalog import Column, Index, Kind, Table, quoted
+from .parse import parse
 from .scope import identifier
 
 SYSTEM = {
@@ -14,50 +16,24 @@ SYSTEM = {
     ("information_schema", "tables"),
     ("information_schema", "columns"),
 }
-_TEXT, _INT = "TEXT", "INT"
-_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "pg_indexes": (("schemaname", _TEXT), ("tablename", _TEXT), ("indexname", _TEXT), ("indexdef", _TEXT)),
-    "tables": (("table_catalog", _TEXT), ("table_schema", _TEXT), ("table_name", _TEXT), ("table_type", _TEXT)),
-    "columns": (
-        ("table_catalog", _TEXT),
-        ("table_schema", _TEXT),
-        ("table_name", _TEXT),
-        ("column_name", _TEXT),
-        ("ordinal_position", _INT),
-        ("column_default", _TEXT),
-        ("is_nullable", _TEXT),
-        ("data_type", _TEXT),
-        ("character_maximum_length", _INT),
-        ("numeric_precision", _INT),
-        ("numeric_scale", _INT),
-    ),
+_COLUMNS = {
+    "pg_indexes": "schemaname tablename indexname indexdef",
+    "tables": "table_catalog table_schema table_name table_type",
+    "columns": "table_catalog table_schema table_name column_name ordinal_position column_default is_nullable "
+    "data_type",
 }
 
 
 def system_relation(name: str, node: exp.Table, catalogue: Mapping[str, Table], workspace: str) -> exp.Subquery:
     """A subquery with the rows of a system view, in the place of its name."""
-    rows = _rows(name, catalogue, workspace)
-    columns = _COLUMNS[name]
-    names = [identifier(column) for column, _ in columns]
-    body: exp.Expression
-    if rows:
-        tuples = [_tuple(columns, row) for row in rows]
-        values = exp.Values(expressions=tuples, alias=exp.TableAlias(this=identifier(name), columns=names))
-        body = exp.Select(expressions=[exp.Star()], from_=exp.From(this=values))
-    else:
-        items = [exp.alias_(exp.cast(exp.null(), kind), column, quoted=True) for column, kind in columns]
-        body = exp.Select(expressions=items, where=exp.Where(this=exp.false()))
+    rows = json.dumps(_rows(name, catalogue, workspace)).replace("'", "''")
+    kinds = {column: "int" if column == "ordinal_position" else "text" for column in _COLUMNS[name].split()}
+    items = ", ".join(f"(value->>{at})::{kind} AS {column}" for at, (column, kind) in enumerate(kinds.items()))
+    body = parse(f"SELECT {items} FROM jsonb_array_elements('{rows}'::jsonb)").tree
     alias = node.args.get("alias") or exp.TableAlias(this=identifier(name))
     subquery = exp.Subquery(this=body, alias=alias.copy(), joins=node.args.get("joins"))
     node.replace(subquery)
     return subquery
-
-
-def _tuple(columns: tuple[tuple[str, str], ...], row: list[str | int | None]) -> exp.Tuple:
-    items = []
-    for (_, kind), value in zip(columns, row, strict=True):
-        items.append(exp.cast(exp.null() if value is None else exp.Literal.string(str(value)), kind))
-    return exp.Tuple(expressions=items)
 
 
 def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[list[str | int | None]]:
@@ -96,7 +72,7 @@ def definition(index: Index, workspace: str) -> str:
 
 def _quoted(name: str) -> str:
     plain = name.isidentifier() and name == name.lower() and name.isascii()
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    return name if plain else quoted(name)
 
 
 _SPELLED = {
@@ -108,12 +84,9 @@ _SPELLED = {
     Kind.TEXTS: "ARRAY",
     Kind.INTEGERS: "ARRAY",
 }
-_PRECISION = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.REAL: 24, Kind.DOUBLE: 53}
 
 
 def _described(column: Column) -> list[str | int | None]:
     kind = column.type.kind
     spelled = "character varying" if kind == Kind.TEXT and column.type.length else _SPELLED.get(kind, kind.value)
-    precision = column.type.precision if kind == Kind.NUMERIC else _PRECISION.get(kind)
-    scale = column.type.scale if kind == Kind.NUMERIC else (0 if kind in list(_PRECISION)[:3] else None)
-    return [column.default, "YES" if column.nullable else "NO", spelled, column.type.length, precision, scale]
+    return [column.default, "YES" if column.nullable else "NO", spelled]

@@ -77,11 +77,19 @@ def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple
     return columns, tables | {node.meta["view"] for node in tree.find_all(exp.Subquery) if "view" in node.meta}
 
 
+def _tables_of(view: Table, catalogue: Mapping[str, Table], workspace: str) -> set[str]:
+    """The tables and views that a view reads; none if an older version made it of what is refused now."""
+    try:
+        return _bound(catalogue, view, workspace)[1]
+    except SqlUnsupportedError:
+        return set()
+
+
 def check_unused(names: set[str], catalogue: Mapping[str, Table], workspace: str) -> None:
     """Refuse to drop what a view that stays depends on."""
     for view in catalogue.values():
         if view.view is not None and view.name not in names:
-            used = _bound(catalogue, view, workspace)[1] & names
+            used = _tables_of(view, catalogue, workspace) & names
             if used:
                 what = f'cannot drop "{used.pop()}" because view "{view.name}" depends on it'
                 raise ConstraintError(f"{what}; drop the view first")
@@ -91,7 +99,7 @@ def check_altered(name: str, changed: Table, catalogue: Mapping[str, Table], wor
     """Refuse a change of a table that would break a view, or change the types of its columns."""
     after = {key: table for key, table in catalogue.items() if key != name} | {changed.name: changed}
     for view in catalogue.values():
-        if view.view is None or view.name == changed.name or name not in _bound(catalogue, view, workspace)[1]:
+        if view.view is None or view.name == changed.name or name not in _tables_of(view, catalogue, workspace):
             continue
         try:
             kinds = [result_type(kind) for _, kind in _bound(after, view, workspace)[0]]
