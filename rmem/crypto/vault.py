@@ -192,7 +192,7 @@ class Vault:
     def check(self) -> None:
         """Raise where a key was given and does not open all keys of the store. It is read anew before: a file may hold
         another one by now."""
-        if not self.is_whole:
+        if not self.is_whole or (self.encryption is not None and not self._wrapped):  # not read yet, or not made
             self.follow(self._fetch())
         if not self.is_whole:
             raise self._refusal(max(self._versions.difference(self._keys)))

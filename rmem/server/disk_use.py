@@ -131,7 +131,7 @@ def _bytes_of_memories(raw: Raw, tenant: str) -> int:
         memories = _number(raw, _ALL, {"tenant": tenant})
     else:
         memories = rows * _number(raw, _SAMPLE, {"tenant": tenant, "seq": seq})
-    return memories + _number(raw, _TRASH, {"tenant": tenant}) + entries * _ENTRY
+    return int(memories + _number(raw, _TRASH, {"tenant": tenant}) + entries * _ENTRY)
 
 
 def _exists(raw: Raw, table: str) -> bool:

@@ -179,8 +179,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         return kept
 
     def scrub(self, *, rewrite: bool = False) -> None:
-        """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the log of pages and,
-        with `rewrite`, not in the unused part of a page, where SQLite leaves copies of rows that it moves elsewhere."""
+        """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the log of pages
+        and, with `rewrite`, not in the unused part of a page, where SQLite leaves copies of rows that it moves."""
         with self._file.reading() as connection:
             covered = cache.covering_changes(connection)
         if covered is not None:
