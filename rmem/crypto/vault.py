@@ -198,7 +198,7 @@ class Vault:
     def check(self) -> None:
         """Raise if the given master key does not unwrap all keys of the store. The key is read again first: its file
         may have changed."""
-        if not self.is_whole:
+        if not self.is_whole or (self.encryption is not None and not self._wrapped):  # not read yet, or not created yet
             self.follow(self._fetch())
         if not self.is_whole:
             raise self._key_error(max(self._versions.difference(self._keys)))

@@ -119,7 +119,7 @@ def is_mixed(value: str) -> bool:
 
 def _is_literal(value: str, quoted: bool) -> bool:
     """No expression of a program, no path."""
-    if value.startswith(("/", "./", "~/", "../", "urn:")) or "://" in value:
+    if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value:
         return False
     if quoted:
         return not _REST_OF_CODE.match(value)

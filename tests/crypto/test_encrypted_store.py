@@ -384,3 +384,16 @@ def test_odd_ids_and_texts_come_back_as_they_were(path, encryption):
             found = brain.get(f"idé-{number} \u2028")
             assert found.text == text
             assert json.dumps(found.contents["n"]) == f"[{number}, null, true]"
+
+
+def test_facts_are_not_told_as_none_where_the_key_is_another(tmp_path):
+    path = tmp_path / "memories.db"
+    master = new_master_key()
+    with Brain(SqliteRecordStore(path, encryption=Encryption(master=master)), embedder="none") as brain:
+        brain.graph.add("Ann", "works_at", "Harbour Ltd")
+    with Brain(SqliteRecordStore(path, encryption=Encryption(master=master)), embedder="none") as brain:
+        assert [fact.object for fact in brain.graph.facts("Ann")] == ["Harbour Ltd"]  # before anything was recalled
+    with Brain(SqliteRecordStore(path, encryption=Encryption(master=new_master_key())), embedder="none") as brain:
+        for ask in (lambda: brain.graph.facts(limit=10), lambda: brain.graph.neighbours("Ann")):
+            with pytest.raises(KeyWrongError):
+                ask()

@@ -463,7 +463,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
-        return self.read(
+        return self._read_facts(
             lambda connection: facts.read(
                 connection,
                 self.vault,
@@ -477,21 +477,28 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         )
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
-        return self.read(lambda connection: facts.read(connection, self.vault, seqs=seqs)) if seqs else []
+        return self._read_facts(lambda connection: facts.read(connection, self.vault, seqs=seqs)) if seqs else []
 
     def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
         return (
-            self.read(lambda connection: facts.read(connection, self.vault, memories=memory_ids)) if memory_ids else []
+            self._read_facts(lambda connection: facts.read(connection, self.vault, memories=memory_ids))
+            if memory_ids
+            else []
         )
 
     def known_names(self, ids: Sequence[int]) -> dict[int, str]:
-        return self.read(lambda connection: facts.known(connection, self.vault, ids))
+        return self._read_facts(lambda connection: facts.known(connection, self.vault, ids))
 
     def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
-        return self.read(lambda connection: facts.edges(connection, self.vault, shown))
+        return self._read_facts(lambda connection: facts.edges(connection, self.vault, shown))
 
     def fact_count(self) -> int:
         return self.read(facts.count)
+
+    def _read_facts(self, work: Callable[[Connection], Result]) -> Result:
+        """Read facts, or refuse where the key that was given is not that of the encrypted ones."""
+        self.vault.check()
+        return self.read(work)
 
     # Reading
 
