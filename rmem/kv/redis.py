@@ -63,6 +63,9 @@ class RedisStore(KeyedStore):
     `ttl`, in seconds, may be given with each `add`; `default_ttl` is for those without, and None is for ever. With
     `refresh_on_read`, a value that `get` or `search` hands out has its whole time before it again. The connection is
     made as RedisRecordStore makes it; while the server does not answer, calls raise StoreUnreachableError.
+
+    Redis replicates after it has answered: what was written last may be lost when a master fails. With `copies=1`,
+    `add` and `forget` return when so many replicas have the write, or raise StoreUnreachableError if not in time.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class RedisStore(KeyedStore):
         socket_timeout: float = 5.0,
         client: Any = None,
         privacy: PrivacySpec = None,
+        copies: int = 0,
     ) -> None:
         self.privacy = policy_of(privacy)
         self.namespace = checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
@@ -93,6 +97,7 @@ class RedisStore(KeyedStore):
         safe = namespace.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")  # braces would end the hash tag
         self._stem = f"values:{{{safe}}}:"
         self._order, self._counter = f"{self._stem}order", f"{self._stem}counter"
+        self._copies = checks.whole("copies", copies)
         self._words = WordSearch()
 
     def __repr__(self) -> str:
@@ -124,6 +129,11 @@ class RedisStore(KeyedStore):
             arguments += [one.key, ttl, f"{ttl}|{_packed(one)}"]
         keys = [self._order, self._counter, *(self._at(one.key) for one in given)]
         self._link.run([script(_PUT, keys, *arguments)])
+        self._confirm()
+
+    def _confirm(self) -> None:
+        if self._copies:
+            self._link.confirm(f"{self._stem}confirmed", self._copies)
 
     def _milliseconds(self, ttl: Ttl) -> int:
         return self._default if ttl == "default" else _milliseconds("ttl", ttl)
@@ -137,7 +147,9 @@ class RedisStore(KeyedStore):
         return True
 
     def _forget(self, key: str) -> bool:
-        return bool(self._link.run([script(_FORGET, [self._order, self._at(key)], key)])[0])
+        was_there = bool(self._link.run([script(_FORGET, [self._order, self._at(key)], key)])[0])
+        self._confirm()
+        return was_there
 
     # Reading
 
