@@ -208,7 +208,8 @@ class Link(Forking):
         if address.tls:
             options |= {"ssl": True, "ssl_ca_certs": None if address.ca is None else str(address.ca)}
         if address.cluster:
-            nodes = [self._redis.cluster.ClusterNode(host, port) for host, port in self._nodes]
+            made: Any = self._redis.cluster.ClusterNode
+            nodes = [made(host, port) for host, port in self._nodes]
             return self._redis.RedisCluster(**options, startup_nodes=nodes or None, redis_connect_func=self._on_connect)
         return self._redis.Redis(**options, db=address.db, redis_connect_func=self._greeted)  # type: ignore[arg-type]
 
