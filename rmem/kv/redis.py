@@ -73,6 +73,9 @@ class RedisStore(KeyedStore):
     `ttl`, in seconds, may be given with each `add`; `default_ttl` is for those without, and None means no expiry. With
     `refresh_on_read`, `get` and `search` restart the TTL of the values they return. The connection is made as
     RedisRecordStore makes it; while the server does not answer, calls raise StoreUnreachableError.
+
+    Redis replicates after it has answered: what was written last may be lost when a master fails. With `copies=1`,
+    `add` and `forget` return when so many replicas have the write, or raise StoreUnreachableError if not in time.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class RedisStore(KeyedStore):
         socket_timeout: float = 5.0,
         client: Any = None,
         privacy: PrivacySpec = None,
+        copies: int = 0,
     ) -> None:
         self.privacy = policy_of(privacy)
         self.namespace = checks.name("namespace", namespace, maximum=MAX_NAMESPACE)
@@ -104,6 +108,7 @@ class RedisStore(KeyedStore):
         safe = namespace.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
         self._stem = f"values:{{{safe}}}:"
         self._order, self._counter = f"{self._stem}order", f"{self._stem}counter"
+        self._copies = checks.whole("copies", copies)
         self._words = WordSearch()
 
     def __repr__(self) -> str:
@@ -135,6 +140,11 @@ class RedisStore(KeyedStore):
             arguments += [one.key, ttl, f"{ttl}|{_encode(one)}"]
         keys = [self._order, self._counter, *(self._redis_key(one.key) for one in entries)]
         self._link.run([script(_PUT, keys, *arguments)])
+        self._confirm()
+
+    def _confirm(self) -> None:
+        if self._copies:
+            self._link.confirm(f"{self._stem}confirmed", self._copies)
 
     def _milliseconds(self, ttl: Ttl) -> int:
         return self._default if ttl == "default" else _milliseconds("ttl", ttl)
@@ -148,7 +158,9 @@ class RedisStore(KeyedStore):
         return True
 
     def _forget(self, key: str) -> bool:
-        return bool(self._link.run([script(_FORGET, [self._order, self._redis_key(key)], key)])[0])
+        was_there = bool(self._link.run([script(_FORGET, [self._order, self._redis_key(key)], key)])[0])
+        self._confirm()
+        return was_there
 
     # Reading
 

@@ -113,6 +113,7 @@ class Link(Forking):
         self._address = address
         self._client = client
         self._given = client is not None
+        self._nodes: set[tuple[str, int]] = set()  # of a cluster, as far as known, beside the one of the address
         self._lock = new_lock()
         self.fresh = True  # a connection was made since we last asked who answers: it may be another server
         self._server = ""
@@ -140,6 +141,29 @@ class Link(Forking):
                     pipeline.execute_command(*command)
                 answers: list[Any] = pipeline.execute()
                 return answers
+
+    def confirm(self, key: str, copies: int) -> None:
+        """Wait until so many replicas have all that was written to the slot of `key`, which is set for a moment;
+        StoreUnreachableError if they do not have it in time. A later write on one connection is waited for, because
+        WAIT only knows those of its own, and replicas take in writes in their order."""
+        moved: tuple[type[Exception], ...] = (self._redis.exceptions.MovedError, self._redis.exceptions.AskError)
+        patience = int(self._address.socket_timeout * 500)
+        with self._explained():
+            client = self._connected()
+            if self._in_cluster(client):
+                client = client.get_redis_connection(client.get_node_from_key(key))
+            try:
+                with client.pipeline(transaction=False) as pipeline:
+                    pipeline.execute_command("SET", key, "", "PX", 60_000)
+                    pipeline.execute_command("WAIT", copies, patience)
+                    _, reached = pipeline.execute()
+            except moved as error:
+                self._let_go()
+                raise StoreUnreachableError("the slot was moved meanwhile; the write may or may not be kept") from error
+        if reached < copies:
+            raise StoreUnreachableError(
+                f"{reached} of {copies} replicas had the write after {patience / 1000:g} s; it may or may not be kept"
+            )
 
     def states(
         self, keys: Sequence[tuple[str, str]], more: Sequence[Command]
@@ -210,7 +234,9 @@ class Link(Forking):
         if address.tls:
             options |= {"ssl": True, "ssl_ca_certs": None if address.ca is None else str(address.ca)}
         if address.cluster:
-            return self._redis.RedisCluster(**options, redis_connect_func=self._on_connect)
+            made: Any = self._redis.cluster.ClusterNode
+            nodes = [made(host, port) for host, port in self._nodes]
+            return self._redis.RedisCluster(**options, startup_nodes=nodes or None, redis_connect_func=self._on_connect)
         return self._redis.Redis(**options, db=address.db, redis_connect_func=self._greeted)  # type: ignore[arg-type]
 
     def _greeted(self, connection: Any) -> None:
@@ -245,9 +271,12 @@ class Link(Forking):
             raise StoreError(f"Redis at {self._address} refused a command: {self._told(error)}") from error
 
     def _let_go(self) -> None:
-        """A cluster client that has lost its nodes is made anew; a plain one connects again by itself."""
+        """A cluster client that has lost its nodes is made anew, by those that it knew: the one that the address names
+        may be the one that failed. A plain client connects again by itself."""
         if self._address.cluster and not self._given:
             with self._lock:
+                if self._client is not None:
+                    self._nodes = {(str(one.host), int(one.port)) for one in self._client.get_nodes()} or self._nodes
                 self._client = None
 
     def _told(self, error: Exception) -> str:
