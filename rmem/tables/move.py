@@ -41,7 +41,7 @@ class Checksum:
         return f"{self.count}-{self._total:032x}"
 
 
-class _Left(NamedTuple):
+class _SourceTable(NamedTuple):
     """A table of the file, how many rows it has, and whether the target has it already."""
 
     table: Table
@@ -71,7 +71,7 @@ class TableMove:
         self._source, self._target = Workspace.on(old), Workspace.on(new)
         try:
             tables = self._source.tables()
-            self._left = [self._looked_at(table) for table in parents_first(one for one in tables if not one.view)]
+            self._left = [self._inspect(table) for table in parents_first(one for one in tables if not one.view)]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
         except CycleError as error:
             self.close()
@@ -100,14 +100,14 @@ class TableMove:
             if left.there:
                 sums[name] = str(self._sum(self._source, left.table))
             else:
-                sums[name] = self._copied(left.table, lambda count, done=done: on_progress(done + count))  # type: ignore[misc]
+                sums[name] = self._copy_table(left.table, lambda count, done=done: on_progress(done + count))  # type: ignore[misc]
             done += left.rows
             on_progress(done)
         for view in self._views:
             self._new.create_table(view)
         return sums
 
-    def _looked_at(self, table: Table) -> _Left:
+    def _inspect(self, table: Table) -> _SourceTable:
         (row,) = self._source.query(f"SELECT count(*) FROM {quoted(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
@@ -117,7 +117,7 @@ class TableMove:
                 f"the target has a table {table.name!r} with other contents; nothing was written. Choose another "
                 "database or tenant, as in ?tenant=new, or drop that table"
             )
-        return _Left(table, int(row[0]), there is not None)
+        return _SourceTable(table, int(row[0]), there is not None)
 
     def _has_view(self, view: Table) -> bool:
         there = self._new.tables().get(view.name)
@@ -125,14 +125,14 @@ class TableMove:
             raise ConfigError(f"the target has something else called {view.name!r}; nothing was written")
         return there is not None
 
-    def _copied(self, table: Table, on_progress: Progress) -> str:
+    def _copy_table(self, table: Table, on_progress: Progress) -> str:
         read = Checksum()
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
             nonlocal read
             read = Checksum()  # a transaction that is repeated begins anew
             for rows in self._rows(self._source, table):
-                read.add(_counted(table, rows))
+                read.add(_hashable_rows(table, rows))
                 yield rows
                 on_progress(read.count)
 
@@ -149,7 +149,7 @@ class TableMove:
     def _sum(self, side: Workspace, table: Table) -> Checksum:
         found = Checksum()
         for rows in self._rows(side, table):
-            found.add(_counted(table, rows))
+            found.add(_hashable_rows(table, rows))
         return found
 
     @staticmethod
@@ -162,7 +162,7 @@ class TableMove:
             yield result.rows
 
 
-def _counted(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+def _hashable_rows(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
     """Rows as their checksum takes them: to write out each number of a vector would take most of the time."""
     vectors = [at for at, column in enumerate(table.columns) if column.type.kind in (Kind.VECTOR, Kind.VECTORS)]
     if not vectors:
