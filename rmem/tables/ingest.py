@@ -205,7 +205,7 @@ def write_table(
     indexes = index_kinds(index, ready)
     for left in reversed(range(_TRIES)):
         try:
-            done = _written(workspace, table, ready, indexes)
+            done = _write_once(workspace, table, ready, indexes)
         except _Changed:
             if not left:
                 raise SqlError(f"table {table!r} is being changed faster than rows can be checked for it") from None
@@ -220,18 +220,20 @@ class _Changed(Exception):
     """The table is no longer the one that the rows were checked for."""
 
 
-def _written(workspace: Workspace, table: str, ready: NormalizedColumns, indexes: Mapping[str, str]) -> dict[str, Any]:
-    known = _known(workspace, table)
+def _write_once(
+    workspace: Workspace, table: str, ready: NormalizedColumns, indexes: Mapping[str, str]
+) -> dict[str, Any]:
+    known = _find_table(workspace, table)
     if known is not None and known.view is not None:
         raise SqlUnsupportedError(f'"{table}" is a view; ingest into the tables that it reads')
     columns = ({} if "id" in ready.columns else KEY) | _types(ready) if known is None else {}
-    target = _planned(table, columns) if known is None else known
+    target = _plan_table(table, columns) if known is None else known
     if known is not None:
         _fits(known, ready)
     names, rows = _rows_for(target, ready)  # which takes a while, so not while others wait for the transaction
 
     def write() -> dict[str, Any]:
-        there = _known(workspace, table)
+        there = _find_table(workspace, table)
         if there is None and known is None:
             there = workspace.create_table(table, columns)
         if there != target:
@@ -247,11 +249,11 @@ def _written(workspace: Workspace, table: str, ready: NormalizedColumns, indexes
     return workspace.together(write)
 
 
-def _known(workspace: Workspace, table: str) -> Table | None:
+def _find_table(workspace: Workspace, table: str) -> Table | None:
     return next((one for one in workspace.tables() if one.name == table), None)
 
 
-def _planned(name: str, columns: Mapping[str, str]) -> Table:
+def _plan_table(name: str, columns: Mapping[str, str]) -> Table:
     """The table that these columns will make."""
     from .sql.define import table_of
     from .sql.parse import parse

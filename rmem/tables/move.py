@@ -42,7 +42,7 @@ class Checksum:
         return f"{self.count}-{self._total:032x}"
 
 
-class _Left(NamedTuple):
+class _SourceTable(NamedTuple):
     """A table of the file, how many rows it has, and whether the target has it already."""
 
     table: Table
@@ -77,7 +77,7 @@ class TableMove:
             if self._replaced is not None:
                 known = {table.name for table in tables}
                 self._replaced += [table for table in self._target.tables() if table.name not in known]
-            self._left = [self._looked_at(table) for table in parents_first(one for one in tables if not one.view)]
+            self._left = [self._inspect(table) for table in parents_first(one for one in tables if not one.view)]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
         except CycleError as error:
             self.close()
@@ -107,7 +107,7 @@ class TableMove:
             if left.there:
                 sums[name] = str(self._sum(self._source, left.table))
             else:
-                sums[name] = self._copied(left.table, lambda count, done=done: on_progress(done + count))  # type: ignore[misc]
+                sums[name] = self._copy_table(left.table, lambda count, done=done: on_progress(done + count))  # type: ignore[misc]
             done += left.rows
             on_progress(done)
         for view in self._views:
@@ -128,7 +128,7 @@ class TableMove:
         for table in [*(one for one in gone if one.view), *reversed(parents_first(both.values()))]:
             self._new.drop_table(table.name)
 
-    def _looked_at(self, table: Table) -> _Left:
+    def _inspect(self, table: Table) -> _SourceTable:
         (row,) = self._source.query(f"SELECT count(*) FROM {quoted(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
@@ -136,12 +136,12 @@ class TableMove:
         ):
             if self._replaced is not None:
                 self._replaced.append(there)
-                return _Left(table, int(row[0]), False)
+                return _SourceTable(table, int(row[0]), False)
             raise ConfigError(
                 f"the target has a table {table.name!r} with other contents; nothing was written. Choose another "
                 "database or tenant, as in ?tenant=new, or drop that table"
             )
-        return _Left(table, int(row[0]), there is not None)
+        return _SourceTable(table, int(row[0]), there is not None)
 
     def _has_view(self, view: Table) -> bool:
         there = self._new.tables().get(view.name)
@@ -152,14 +152,14 @@ class TableMove:
             raise ConfigError(f"the target has something else called {view.name!r}; nothing was written")
         return there is not None
 
-    def _copied(self, table: Table, on_progress: Progress) -> str:
+    def _copy_table(self, table: Table, on_progress: Progress) -> str:
         read = Checksum()
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
             nonlocal read
             read = Checksum()  # a transaction that is repeated begins anew
             for rows in self._rows(self._source, table):
-                read.add(_counted(table, rows))
+                read.add(_hashable_rows(table, rows))
                 yield rows
                 on_progress(read.count)
 
@@ -176,7 +176,7 @@ class TableMove:
     def _sum(self, side: Workspace, table: Table) -> Checksum:
         found = Checksum()
         for rows in self._rows(side, table):
-            found.add(_counted(table, rows))
+            found.add(_hashable_rows(table, rows))
         return found
 
     @staticmethod
@@ -189,7 +189,7 @@ class TableMove:
             yield result.rows
 
 
-def _counted(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+def _hashable_rows(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
     """Rows as their checksum takes them: to write out each number of a vector would take most of the time."""
     vectors = [at for at, column in enumerate(table.columns) if column.type.kind in (Kind.VECTOR, Kind.VECTORS)]
     if not vectors:

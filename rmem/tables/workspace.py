@@ -139,7 +139,7 @@ class Workspace(Forking):
         SELECT and EXPLAIN; `graph` gives the tables `facts` and `entities` as this caller sees them."""
         _check_limits(timeout, max_rows)
         with time_limit(timeout), self._transaction.statement():
-            statement = self._prepared(sql)
+            statement = self._prepare(sql)
             reads = kind_of(statement.tree) in READS
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
@@ -152,11 +152,11 @@ class Workspace(Forking):
 
     def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
         """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
-        statement = self._prepared(sql)
+        statement = self._prepare(sql)
         kind = kind_of(statement.tree)
         return None if statement.explain or kind in READS else (kind, target_tables(statement.tree))
 
-    def _prepared(self, sql: str) -> Prepared:
+    def _prepare(self, sql: str) -> Prepared:
         known = self._statements.get(sql)
         if known is None:
             known = prepare(sql)
@@ -236,7 +236,7 @@ class Workspace(Forking):
         _check_limits(timeout, None)
         rest: Iterator[Result]
         with time_limit(timeout):
-            statement = self._prepared(sql)
+            statement = self._prepare(sql)
             if self._transaction.is_open or statement.explain or not isinstance(statement.tree, exp.Query):
                 result = self.query(sql, params, graph=graph)
                 first, *more = result.batches(batch_size)
@@ -244,12 +244,12 @@ class Workspace(Forking):
             else:
                 values = statement.parameters.values(params)
                 first, rest = retry_if_stale(
-                    lambda: self._begun(sql, statement, values, batch_size, graph or self._graph)
+                    lambda: self._start_stream(sql, statement, values, batch_size, graph or self._graph)
                 )
         yield first
         yield from rest
 
-    def _begun(
+    def _start_stream(
         self, sql: str, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
     ) -> tuple[Result, Iterator[Result]]:
         """The first batch of a stream, and those that follow."""

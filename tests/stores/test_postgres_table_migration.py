@@ -134,9 +134,9 @@ def test_after_a_kill_a_whole_table_stays_and_a_half_one_begins_anew(file, empty
         there = {table.name for table in tables.tables()}
     assert there == {"Every thing", "nothing"}
     copied = []
-    whole = move.TableMove._copied
+    whole = move.TableMove._copy_table
     monkeypatch.setattr(
-        move.TableMove, "_copied", lambda self, table, tell: copied.append(table.name) or whole(self, table, tell)
+        move.TableMove, "_copy_table", lambda self, table, tell: copied.append(table.name) or whole(self, table, tell)
     )
     assert migrate(file, empty_postgres_url)["resumed"]
     assert copied == ["people", "a_notes"]

@@ -30,7 +30,7 @@ from . import postgres_changes
 from .base import Changes, Engine, Plan, StaleCatalogueError, fetch_rows
 from .postgres_catalog import OWN
 from .postgres_ddl import Words, quote
-from .postgres_errors import in_our_words
+from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
 from .postgres_render import Statement, render
 from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopt_value, copy_value, type_of
@@ -102,7 +102,7 @@ class PostgresEngine(Engine, Forking):
                 _all(connection, self._words.create(table, identifier, first))
             return True
 
-        return self._changed(work)
+        return self._change_catalogue(work)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
         def work(connection: Connection, known: dict[str, Table]) -> bool:
@@ -117,7 +117,7 @@ class PostgresEngine(Engine, Forking):
             _all(connection, [f"DROP TABLE {self._words.place(name)}"])
             return True
 
-        return self._changed(work)
+        return self._change_catalogue(work)
 
     def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
         def work(connection: Connection, known: dict[str, Table]) -> None:
@@ -133,7 +133,7 @@ class PostgresEngine(Engine, Forking):
                 if other.name != name and followed != other:
                     catalog.save(connection, self._tenant, followed)
 
-        self._changed(work)
+        self._change_catalogue(work)
 
     def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
         def work(connection: Connection, known: dict[str, Table]) -> bool:
@@ -148,7 +148,7 @@ class PostgresEngine(Engine, Forking):
             catalog.save(connection, self._tenant, replace(table, indexes=(*table.indexes, index)))
             return True
 
-        return self._changed(work)
+        return self._change_catalogue(work)
 
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         def work(connection: Connection, known: dict[str, Table]) -> bool:
@@ -163,9 +163,9 @@ class PostgresEngine(Engine, Forking):
                 return False
             raise NoSuchTableError(f"no index {name!r} in this workspace")
 
-        return self._changed(work)
+        return self._change_catalogue(work)
 
-    def _changed(self, work: Callable[[Connection, dict[str, Table]], T]) -> T:
+    def _change_catalogue(self, work: Callable[[Connection, dict[str, Table]], T]) -> T:
         """Change the catalogue and the tables in one transaction; one at a time for each tenant."""
 
         def locked(connection: Connection) -> T:
@@ -250,7 +250,7 @@ class PostgresEngine(Engine, Forking):
                         _execute(cursor, statement)
                         yield from _batches(cursor, plan, batch_size)
                 except psycopg.Error as error:
-                    raise in_our_words(error, self._tenant.schema) from None
+                    raise translate_error(error, self._tenant.schema) from None
         finally:
             self._streams.release()
 
@@ -288,7 +288,7 @@ class PostgresEngine(Engine, Forking):
                         [place, column.name, numbers.get(column.name, 0)],
                     )
 
-        self._changed(work)
+        self._change_catalogue(work)
 
     def numbers(self, table: str) -> dict[str, int]:
         """The last number that each serial column of a table was given."""

@@ -1,5 +1,5 @@
-"""PostgreSQL's errors in our words. Nothing is told but the first line of the server's message, without the names of
-schemas; what a role may not see is answered like what does not exist."""
+"""Translate PostgreSQL's errors into ours. Nothing is told but the first line of the server's message, without the
+names of schemas; what a role may not see is answered like what does not exist."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _KNOWN = (pg.DuplicateTable, pg.DuplicateColumn, pg.DuplicateObject)
 _BUSY = (pg.TooManyConnections, pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure)
 
 
-def in_our_words(error: psycopg.Error, schema: str = "") -> RemanenceError:
-    """The error to raise in place of `error`: `raise in_our_words(error, schema) from None`."""
+def translate_error(error: psycopg.Error, schema: str = "") -> RemanenceError:
+    """The error to raise in place of `error`: `raise translate_error(error, schema) from None`."""
     text = _message(error, schema)
     match error:
         case pg.CheckViolation() if (error.diag.constraint_name or "").startswith(VECTOR_CHECK):

@@ -1,4 +1,4 @@
-"""The way of tables to a PostgreSQL database: transactions that see one schema as one role, on the connections of
+"""Connect tables to a PostgreSQL database: transactions that see one schema as one role, on the connections of
 `stores.sql.postgres_pool`."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import psycopg
 
 from ...errors import ConfigError, RemanenceError, StoreUnreachableError
 from ...stores.sql.postgres_pool import HOW, READ, SNAPSHOT, WRITE, Attempt, Manner, Pooled, Raw, is_lost, line
-from .postgres_errors import in_our_words
+from .postgres_errors import translate_error
 from .postgres_values import register
 
 __all__ = ["PATIENCE", "READ", "SNAPSHOT", "WRITE", "Connection", "Frame", "Link"]
@@ -166,7 +166,7 @@ class Link(Pooled[Connection]):
         return self.connect()
 
     def told(self, error: psycopg.Error, frame: Frame | None) -> RemanenceError:
-        return in_our_words(error, (frame or Frame()).schema)
+        return translate_error(error, (frame or Frame()).schema)
 
     def hand(self, raw: Raw) -> Connection:
         return raw

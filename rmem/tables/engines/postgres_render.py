@@ -1,4 +1,4 @@
-"""A checked statement as PostgreSQL gets it: every table with its schema, parameters in the order of their use, and
+"""Render a bound statement for PostgreSQL: every table with its schema, parameters in the order of their use, and
 the scores of searches joined in as arrays."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlglot import exp, parse_one
 from ...errors import SqlError
 from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
-from ..sql.sources import home
+from ..sql.sources import find_source
 from ..sql.types import KINDS
 from .base import Plan, Rows, Values
 from .postgres_values import Array, sent
@@ -80,9 +80,9 @@ class _Rendering:
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
         for node in nodes:
             if isinstance(node, exp.Anonymous):
-                _say_function(node)
+                _rewrite_function(node)
             elif isinstance(node, Operator) and node.op == EUCLIDEAN_DISTANCE:
-                _say_distance(node)
+                _rewrite_distance(node)
             elif isinstance(node, exp.DataType) and node.this == exp.DType.JSON:
                 node.set("this", exp.DType.JSONB)
         for table in tables:
@@ -131,7 +131,7 @@ class _Rendering:
         wanted: dict[int, tuple[exp.Table, list[int]]] = {}
         for call in calls:
             number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
-            table, scope = home(call, alias) or (None, None)
+            table, scope = find_source(call, alias) or (None, None)
             if not isinstance(table, exp.Table):
                 raise SqlError(f"a search must stand beside the table it searches; {alias!r} is not in its FROM")
             if isinstance(scope, exp.Select) and not scope.args.get("group"):
@@ -176,7 +176,7 @@ class _Rendering:
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
 
 
-def _say_function(node: exp.Anonymous) -> None:
+def _rewrite_function(node: exp.Anonymous) -> None:
     """Functions that mean something else to PostgreSQL, or nothing."""
     name = node.name.lower()
     if name == "to_jsonb" and node.expressions[0].is_string:
@@ -193,7 +193,7 @@ ELSE sqrt(sum(power(CAST(x AS float8) - CAST(y AS float8), 2))) END
 FROM unnest(CAST(left_side AS REAL[]), CAST(right_side AS REAL[])) AS rmem_pair(x, y))"""
 
 
-def _say_distance(node: Operator) -> None:
+def _rewrite_distance(node: Operator) -> None:
     """PostgreSQL without an extension has no `<->` of arrays. Casting the message to a number raises it."""
     query = parse_one(_DISTANCE, dialect=Dialect)
     sides = {"left_side": node.this, "right_side": node.expression}

@@ -1,4 +1,4 @@
-"""Values on their way to PostgreSQL and back: Python's own on both sides, as `Result` says."""
+"""Convert values for PostgreSQL and back: Python's own on both sides, as `Result` says."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from . import sqlite_segments as segments
 from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetch_rows
 from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
-from .sqlite_errors import constraints, explain_error, interruptions
+from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
 from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_storage import answer, bulk_writer
@@ -67,7 +67,7 @@ class SqliteEngine(Engine):
     # -- the catalogue --------------------------------------------------------------------------------------
 
     def tables(self) -> dict[str, Table]:
-        with self._reading() as (connection, _):
+        with self._read_snapshot() as (connection, _):
             return _logical(self._physical(connection))
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
@@ -81,7 +81,7 @@ class SqliteEngine(Engine):
         return tables
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def _write_transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
         """One transaction of the one writer, or the one under way; all or nothing."""
         with self._lock, self._file.writing() as (connection, state):
             if self._together is not None:
@@ -92,7 +92,7 @@ class SqliteEngine(Engine):
             self._file.begin(self._file.timeout)
             self._given = {}
             try:
-                with interruptions():
+                with translate_interrupts():
                     yield connection, state
                 connection.execute("COMMIT")
             except BaseException:
@@ -105,7 +105,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._writing():
+        with self._write_transaction():
             self._together = get_ident()
             try:
                 yield
@@ -123,10 +123,10 @@ class SqliteEngine(Engine):
             return work()
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def _read_snapshot(self) -> Iterator[tuple[sqlite3.Connection, State]]:
         """One state of the file; inside a transaction, with what that wrote."""
         if self._together == get_ident():
-            with self._writing() as own:
+            with self._write_transaction() as own:
                 yield own
         else:
             with self._file.snapshot() as connection:
@@ -136,15 +136,15 @@ class SqliteEngine(Engine):
         """Nothing: they are notes, which every file has."""
 
     def claim(self, key: str) -> str | None:
-        with self._writing() as (connection, _):
+        with self._write_transaction() as (connection, _):
             return receipts.claim(connection, key)
 
     def keep(self, key: str, told: str) -> None:
-        with self._writing() as (connection, _):
+        with self._write_transaction() as (connection, _):
             receipts.keep(connection, key, told)
 
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        with self._writing() as (connection, _):
+        with self._write_transaction() as (connection, _):
             tables = self._physical(connection)
             if table.name in tables:
                 if exists_ok:
@@ -156,7 +156,7 @@ class SqliteEngine(Engine):
             return True
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
-        with self._writing() as (connection, _):
+        with self._write_transaction() as (connection, _):
             tables = self._physical(connection)
             if name not in tables:
                 if missing_ok:
@@ -167,7 +167,7 @@ class SqliteEngine(Engine):
 
     def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
         renamed = renamed_columns(tree)
-        with self._writing() as (connection, state):
+        with self._write_transaction() as (connection, state):
             tables = self._physical(connection)
             if name not in tables:
                 raise NoSuchTableError(f'table "{name}" does not exist')
@@ -176,7 +176,7 @@ class SqliteEngine(Engine):
             if added:
                 self._fill(connection, state, physical, [column.name for column in added])
             install(connection, state, catalog.checks(physical)[1])
-            with constraints(tables):
+            with translate_constraints(tables):
                 catalog.finish(connection, old, physical, renamed, tables)
 
     def _fill(self, connection: sqlite3.Connection, state: State, physical: Physical, names: list[str]) -> None:
@@ -196,7 +196,7 @@ class SqliteEngine(Engine):
                 connection.execute(compiled.sql)
 
     def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
-        with self._writing() as (connection, _):
+        with self._write_transaction() as (connection, _):
             tables = self._physical(connection)
             physical = tables.get(index.table)
             if physical is None:
@@ -206,13 +206,13 @@ class SqliteEngine(Engine):
             ):
                 return False
             _check_free(index.name, tables)
-            with constraints(tables):
+            with translate_constraints(tables):
                 catalog.create_index(connection, physical, index)
             catalog.save(connection, _with_indexes(physical, (*physical.table.indexes, index)))
             return True
 
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
-        with self._writing() as (connection, _):
+        with self._write_transaction() as (connection, _):
             for physical in self._physical(connection).values():
                 for index in physical.table.indexes:
                     if index.name == name:
@@ -228,23 +228,23 @@ class SqliteEngine(Engine):
 
     def run(self, plan: Plan) -> Result:
         if isinstance(plan.tree, exp.Query):
-            with deadline.time_limit(plan.timeout), self._reading() as (connection, state):
+            with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
                 compiled = self._compiled(connection, plan)
-                with self._running(connection, state, compiled, plan) as values:
+                with self._run_as_user(connection, state, compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
                     return _result(compiled, fetch_rows(cursor, plan))
         return self._write(plan)
 
     def _write(self, plan: Plan) -> Result:
-        with deadline.time_limit(plan.timeout), self._writing() as (connection, state):
+        with deadline.time_limit(plan.timeout), self._write_transaction() as (connection, state):
             compiled = self._compiled(connection, plan)
             target = compiled.target
             assert target is not None
             self._begin(connection, state, target)
             with (
                 self._sequences(connection, state, target),
-                self._running(connection, state, compiled, plan) as values,
-                constraints(self._physical(connection)),
+                self._run_as_user(connection, state, compiled, plan) as values,
+                translate_constraints(self._physical(connection)),
             ):
                 cursor = connection.execute(compiled.sql, values)
                 rows = fetch_rows(cursor, plan) if compiled.columns else []
@@ -261,7 +261,7 @@ class SqliteEngine(Engine):
             compiled = self._compiled(connection, plan)
             state = self._file.state(connection)
             limit = None if plan.timeout is None else deadline.Deadline(plan.timeout)
-            with self._running(connection, state, compiled, plan) as values:
+            with self._run_as_user(connection, state, compiled, plan) as values:
                 cursor, begun = None, False
                 try:
                     while True:
@@ -278,10 +278,10 @@ class SqliteEngine(Engine):
                         cursor.close()
 
     def explain(self, plan: Plan) -> list[str]:
-        with deadline.time_limit(plan.timeout), self._reading() as (connection, state):
+        with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
             compiled = self._compiled(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
-            with self._running(connection, state, compiled, plan) as values:
+            with self._run_as_user(connection, state, compiled, plan) as values:
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", values).fetchall()
         depth = {0: 0}
         lines = []
@@ -318,7 +318,7 @@ class SqliteEngine(Engine):
         current.state = state
 
     @contextmanager
-    def _running(
+    def _run_as_user(
         self, connection: sqlite3.Connection, state: State, compiled: Compiled, plan: Plan
     ) -> Iterator[list[Any]]:
         """Run a user's statement: with its functions, its time limit, and no right to anything but tables."""
@@ -331,7 +331,7 @@ class SqliteEngine(Engine):
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            raise explain_error(error, state) from error
+            raise translate_error(error, state) from error
         finally:
             state.inside = True
             state.scores = ()
@@ -339,7 +339,7 @@ class SqliteEngine(Engine):
     # -- bulk -----------------------------------------------------------------------------------------------
 
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-        with self._writing() as (connection, state):
+        with self._write_transaction() as (connection, state):
             physical = self._physical(connection).get(table.name)
             if physical is None:
                 raise NoSuchTableError(f'table "{table.name}" does not exist')
@@ -349,13 +349,13 @@ class SqliteEngine(Engine):
             install(connection, state, udfs)
             self._begin(connection, state, physical)
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
-            with self._sequences(connection, state, physical), constraints(self._physical(connection)):
+            with self._sequences(connection, state, physical), translate_constraints(self._physical(connection)):
                 try:
                     connection.executemany(sql, _stored(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
-                    raise explain_error(error, state) from error
+                    raise translate_error(error, state) from error
                 self._check(connection, state, physical)
             return len(rows)
 
@@ -375,14 +375,14 @@ class SqliteEngine(Engine):
         try:
             broken = catalog.broken_check(connection, target, where, (state.highest, target.id, state.change))
         except sqlite3.Error as error:
-            raise explain_error(error, state) from error
+            raise translate_error(error, state) from error
         if broken is not None:
             raise broken
 
     # -- following ------------------------------------------------------------------------------------------
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
-        with self._file.snapshot() as connection, interruptions():
+        with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
@@ -391,7 +391,7 @@ class SqliteEngine(Engine):
     # -- segments of search indexes -------------------------------------------------------------------------
 
     def load_segments(self, table: str, column: str, index: Packable) -> int:
-        with self._file.snapshot() as connection, interruptions():
+        with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None or column not in physical.columns:
                 return 0
@@ -403,7 +403,7 @@ class SqliteEngine(Engine):
 
     def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
         known = change_log.Version.of(version)
-        with self._file.snapshot() as connection, interruptions():
+        with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None or catalog.version(connection) != known.catalogue:
                 return
@@ -417,7 +417,7 @@ class SqliteEngine(Engine):
             self._write_cache(write)
 
     def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
-        with self._file.snapshot() as connection, interruptions():
+        with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None or column not in physical.columns:
                 return {}
@@ -427,7 +427,7 @@ class SqliteEngine(Engine):
         if not self._removed or self._file.closed:
             return
         self._removed = False
-        with self._file.snapshot() as connection, interruptions():
+        with self._file.snapshot() as connection, translate_interrupts():
             stale = segments.outdated(connection, self._physical(connection).values())
             for physical, column, segment, found in stale:
                 yield physical.table, column, segment, found

@@ -1,4 +1,4 @@
-"""Arrays, on Python's lists; and GREATEST and LEAST, which order values of any type."""
+"""Compute functions and operators of arrays, on Python's lists; and GREATEST and LEAST."""
 
 from __future__ import annotations
 

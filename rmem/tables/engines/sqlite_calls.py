@@ -1,5 +1,6 @@
-"""Functions of PostgreSQL in Python, for SQLite to call. A function is written on plain values (see `sql.literals`);
-here it gets its name in SQLite, its arguments read from their stored form, and its result written back."""
+"""Register functions of PostgreSQL, written in Python, for SQLite to call. A function takes plain values (see
+`sql.literals`); here it gets its name in SQLite, its arguments are read from their stored form, and its result is
+written back."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .sqlite_catalog import constraint_error
 from .sqlite_layout import Physical
 
 
-def explain_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
+def translate_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
     """What an error of SQLite means to a user; errors of our functions as they were raised."""
     if state.error is not None:
         found, state.error = state.error, None
@@ -37,7 +37,7 @@ def explain_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite
 
 
 @contextmanager
-def interruptions() -> Iterator[None]:
+def translate_interrupts() -> Iterator[None]:
     """The end of the time limit in a statement of our own, which makes an index or reads a table for one."""
     try:
         yield
@@ -48,8 +48,8 @@ def interruptions() -> Iterator[None]:
 
 
 @contextmanager
-def constraints(tables: Mapping[str, Physical]) -> Iterator[None]:
-    """Broken constraints by the names that users know."""
+def translate_constraints(tables: Mapping[str, Physical]) -> Iterator[None]:
+    """Tell of broken constraints by the names that users know."""
     try:
         yield
     except sqlite3.IntegrityError as error:

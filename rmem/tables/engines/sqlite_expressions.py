@@ -30,8 +30,8 @@ from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_calls import Native, natives, scalar
 from .sqlite_storage import (
     collation,
+    fit_limits,
     has_limits,
-    kept,
     literal_sql,
     named_column,
     sort_key,
@@ -130,7 +130,7 @@ class ExpressionSql:
             return sql
 
         def fit(stored: Any) -> Any:
-            return kept(stored, limits, column)
+            return fit_limits(stored, limits, column)
 
         form = "bytea" if kind == "float4[]" else "text"  # as it is stored
         key = f"kept({limits.length},{limits.precision},{limits.scale},{limits.dimension},{column})"
@@ -145,7 +145,7 @@ class ExpressionSql:
             with named_column(column):
                 have = type_of(inner)
                 value = converter(have, kind)(read(inner.this, have))
-            return literal_sql(kept(writer(kind)(value), limits, column))
+            return literal_sql(fit_limits(writer(kind)(value), limits, column))
         return self.fit_sql(self.sql_as(node, kind), kind, limits, column)
 
     # -- values ---------------------------------------------------------------------------------------------

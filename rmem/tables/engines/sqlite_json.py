@@ -1,4 +1,4 @@
-"""The operators and functions of JSONB, on parsed values."""
+"""Compute operators and functions of JSONB, on parsed values."""
 
 from __future__ import annotations
 

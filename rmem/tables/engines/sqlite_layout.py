@@ -9,7 +9,7 @@ from typing import Any
 
 from ..catalog import Kind, Table, Type
 from .sqlite_calls import Udf
-from .sqlite_storage import kept, named_column, stored_value
+from .sqlite_storage import fit_limits, named_column, stored_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +74,5 @@ def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mappin
         else:
             with named_column(slot.column):
                 value = stored_value(parameters[slot.parameter], slot.kind)
-            values.append(value if slot.limits is None else kept(value, slot.limits, slot.column))
+            values.append(value if slot.limits is None else fit_limits(value, slot.limits, slot.column))
     return values

@@ -1,8 +1,9 @@
-"""LIKE and regular expressions. PostgreSQL's expressions are rewritten for the `regex` package, which can be stopped
-when a pattern takes too long."""
+"""Match LIKE and regular expressions. PostgreSQL's expressions are rewritten for the `regex` package, which can be
+stopped when a pattern takes too long."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -183,21 +184,11 @@ def _replace(text: str, pattern: str, new: str, flags: str = "") -> str:
 
 def _filled(new: str, found: Any) -> str:
     """`\\1` and `\\&` in a replacement."""
-    if "\\" not in new:
-        return new
-    out = []
-    at = 0
-    while at < len(new):
-        sign = new[at]
-        follows = new[at + 1 : at + 2]
-        if sign == "\\" and follows:
-            at += 1
-            if follows.isdigit() and follows != "0":
-                number = int(follows)
-                out.append((found[number] or "") if number <= found.re.groups else "")
-            else:
-                out.append(found[0] if follows == "&" else follows if follows == "\\" else "\\" + follows)
-        else:
-            out.append(sign)
-        at += 1
-    return "".join(out)
+
+    def part(mark: re.Match[str]) -> str:
+        sign = mark[1]
+        if sign in "123456789":
+            return (found[int(sign)] or "") if int(sign) <= found.re.groups else ""
+        return str(found[0]) if sign == "&" else "\\" if sign == "\\" else mark[0]
+
+    return re.sub(r"\\(.)", part, new, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Functions that give rows: they give SQLite a JSON list, and json_each makes rows of it."""
+"""Compile functions in FROM: each gives SQLite a JSON list, and json_each makes rows of it."""
 
 from __future__ import annotations
 

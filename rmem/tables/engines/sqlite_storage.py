@@ -289,7 +289,7 @@ def has_limits(limits: Type) -> bool:
     return limits.length is not None or limits.precision is not None or limits.dimension is not None
 
 
-def kept(stored: Any, limits: Type, column: str) -> Any:
+def fit_limits(stored: Any, limits: Type, column: str) -> Any:
     """A stored value that fits into a column with limits: a varchar, a numeric(p, s), a vector of a dimension."""
     if stored is None:
         return None
@@ -315,7 +315,7 @@ def bulk_writer(column: Column) -> Callable[[Any], Stored]:
             stored: Stored = value.astype("<f4", copy=False).tobytes()
         else:
             stored = stored_value(value, kind)
-        return kept(stored, limits, name) if limited else stored
+        return fit_limits(stored, limits, name) if limited else stored
 
     limited = has_limits(limits)
     return write

@@ -1,4 +1,4 @@
-"""Functions of texts, on Python's strings; letters change case one by one, as in PostgreSQL's C.UTF-8."""
+"""Compute functions of texts, on Python's strings; letters change case one by one, as in PostgreSQL's C.UTF-8."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ native("lower(text)")(lower)
 native("upper(text)")(upper)
 
 
-def _sized(length: int) -> int:
+def _check_length(length: int) -> int:
     if length > MAX_TEXT:
         raise SqlError("requested length too large")
     return length
@@ -71,7 +71,7 @@ native("rtrim(text)", "rtrim(text, text)")(lambda text, signs=" ": text.rstrip(s
 def _replace(text: str, old: str, new: str) -> str:
     if not old:
         return text
-    _sized(len(text) + text.count(old) * (len(new) - len(old)))
+    _check_length(len(text) + text.count(old) * (len(new) - len(old)))
     return text.replace(old, new)
 
 

@@ -1,4 +1,4 @@
-"""Dates, times and intervals, on the numbers of `sql.times`."""
+"""Compute with dates, times and intervals, on the numbers of `sql.times`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE and DELETE as SQLite's SQL."""
+"""Compile INSERT, UPDATE and DELETE to SQLite SQL."""
 
 from __future__ import annotations
 

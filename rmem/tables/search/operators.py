@@ -21,7 +21,7 @@ from ...index.bits import Matrix, unit
 from ..catalog import Column, Kind, Table
 from ..results import Result
 from ..sql.dialect import SIMILARITY, Dialect, Operator
-from ..sql.sources import home, stands_alone, with_of
+from ..sql.sources import find_cte, find_source, stands_alone
 
 COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
 RECORD = "deeplake_hybrid_record"
@@ -148,10 +148,10 @@ def _read_hybrid(record: exp.Tuple, right: exp.Expr, catalogue: Mapping[str, Tab
 
 
 def _column(node: exp.Column, shown: str, catalogue: Mapping[str, Table]) -> tuple[Table, Column]:
-    found = home(node, node.table)
+    found = find_source(node, node.table)
     source = found[0] if found else None
     table = None
-    if isinstance(source, exp.Table) and with_of(source) is None:
+    if isinstance(source, exp.Table) and find_cte(source) is None:
         table = catalogue.get(source.name)
     if table is None:
         raise SqlUnsupportedError(

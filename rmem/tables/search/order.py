@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from ..sql.sources import behind, first_select
+from ..sql.sources import column_expression, first_select
 from .operators import is_search, number
 
 _GROWING = {"coalesce", "greatest", "least", "round", "max", "min", "avg", "sum"}
@@ -63,7 +63,7 @@ class Growth:
         if isinstance(node, exp.Anonymous) and node.name.lower() in _GROWING:
             return self._all_or_constant(node.expressions, deeper)
         if isinstance(node, exp.Column) and node.table:
-            found = behind(node)
+            found = column_expression(node)
             return found is not None and self.grows(found, deeper)
         return False
 

@@ -16,7 +16,7 @@ from ..catalog import ROW, Table
 from ..engines.base import Rows
 from ..sql.dialect import Dialect
 from ..sql.functions import aggregates
-from ..sql.sources import sources, with_of
+from ..sql.sources import find_cte, sources
 from .indexes import SearchIndexes
 from .operators import (
     BM25,
@@ -122,7 +122,7 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
         node.replace(score)
     selects = [tree, *(select for select in tree.find_all(exp.Select) if select is not tree)]
     for select in selects:
-        _tell_equals_apart(select)
+        _break_ties(select)
     inner = [_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))]
     kept = [one for one in inner if one is not None]
     return SearchPlan(tree, operators, _ranking(tree), kept, _bars(tree), by_value)
@@ -250,7 +250,7 @@ def _gathers(select: exp.Select) -> bool:
     return False
 
 
-def _tell_equals_apart(tree: exp.Expr) -> None:
+def _break_ties(tree: exp.Expr) -> None:
     """Rows of equal score stand in the order of their numbers, so that the same question has the same answer."""
     found = _leading_score(tree)
     if found is None:
@@ -261,7 +261,7 @@ def _tell_equals_apart(tree: exp.Expr) -> None:
 
 
 def _is_real(source: exp.Expr) -> bool:
-    return isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and with_of(source) is None
+    return isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and find_cte(source) is None
 
 
 def _ranking(tree: exp.Expr) -> Ranking | None:

@@ -18,7 +18,7 @@ def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], w
     """The table that an ALTER TABLE leaves."""
     only(tree, "this", "kind", "exists", "actions")
     for action in tree.args["actions"]:
-        table = _altered(table, action, catalogue, workspace)
+        table = _apply_action(table, action, catalogue, workspace)
     return table
 
 
@@ -31,13 +31,13 @@ def renamed_columns(tree: exp.Expression) -> dict[str, str]:
     }
 
 
-def _altered(table: Table, action: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> Table:
+def _apply_action(table: Table, action: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> Table:
     if isinstance(action, exp.ColumnDef):
-        return _added(table, action, catalogue, workspace)
+        return _add_column(table, action, catalogue, workspace)
     if isinstance(action, exp.Drop):
-        return _dropped(table, action, catalogue)
+        return _drop_columns(table, action, catalogue)
     if isinstance(action, exp.RenameColumn):
-        return _renamed_column(table, fold_name(action.this.this), fold_name(action.args["to"].this))
+        return _rename_column(table, fold_name(action.this.this), fold_name(action.args["to"].this))
     if isinstance(action, exp.AlterRename):
         new = check_name(table_name(action.this, workspace), "table")
         if new in catalogue:
@@ -46,11 +46,11 @@ def _altered(table: Table, action: exp.Expression, catalogue: Mapping[str, Table
         own = tuple(replace(ref, table=new) if ref.table == table.name else ref for ref in table.references)
         return replace(table, name=new, indexes=indexes, references=own)
     if isinstance(action, exp.AlterColumn):
-        return _changed_column(table, action)
+        return _change_column(table, action)
     raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
 
 
-def _added(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], workspace: str) -> Table:
+def _add_column(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], workspace: str) -> Table:
     name = fold_name(action.this)
     if table.column(name) is not None:
         if action.args.get("exists"):
@@ -65,7 +65,7 @@ def _added(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], 
     return builder.add_constraints(replace(table, columns=(*table.columns, column)))
 
 
-def _dropped(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
+def _drop_columns(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
     if action.args.get("kind") != "COLUMN":
         raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
     for node in action.args["tables"]:
@@ -96,7 +96,7 @@ def _columns_of(check: Check) -> set[str]:
     return {fold_name(column.this) for column in parse(f"SELECT {check.condition}").tree.find_all(exp.Column)}
 
 
-def _renamed_column(table: Table, old: str, new: str) -> Table:
+def _rename_column(table: Table, old: str, new: str) -> Table:
     if table.column(old) is None:
         raise missing_column(old, table)
     check_name(new, "column")
@@ -130,7 +130,7 @@ def _renamed_column(table: Table, old: str, new: str) -> Table:
     )
 
 
-def _changed_column(table: Table, action: exp.AlterColumn) -> Table:
+def _change_column(table: Table, action: exp.AlterColumn) -> Table:
     name = fold_name(action.this)
     column = table.column(name)
     if column is None:

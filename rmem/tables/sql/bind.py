@@ -109,7 +109,7 @@ class Binder:
             if clause.args.get("recursive") and isinstance(body, exp.SetOperation) and self._names(body, name):
                 columns = self._recursive(body, scope, name, names)
             else:
-                columns = self._renamed(self.query(body, scope), names, name)
+                columns = self.rename_columns(self.query(body, scope), names, name)
             scope.queries[name] = columns
             query.meta["columns"] = columns
             query.meta["name"] = unique
@@ -126,7 +126,7 @@ class Binder:
             raise SqlError(f'recursive query "{name}" does not have the form non-recursive-term UNION recursive-term')
         only(body, "this", "expression", "distinct")
         first = self.query(body.this, scope)
-        columns = self._renamed(first, names, name)
+        columns = self.rename_columns(first, names, name)
         inner = Scope(outer=scope)
         inner.queries[name] = columns
         second = self.query(body.expression, inner, [kind for _, kind in columns])
@@ -139,7 +139,7 @@ class Binder:
         return columns
 
     @staticmethod
-    def _renamed(columns: Columns, names: list[str], relation: str) -> Columns:
+    def rename_columns(columns: Columns, names: list[str], relation: str) -> Columns:
         if len(names) > len(columns):
             raise SqlError(f'"{relation}" has {len(columns)} columns available but {len(names)} columns specified')
         return tuple((names[at] if at < len(names) else name, kind) for at, (name, kind) in enumerate(columns))
@@ -192,11 +192,11 @@ class Binder:
             inner = item.this if isinstance(item, exp.Alias) else node.expressions[at]  # a merged column is replaced
             if type_of(inner) == UNKNOWN and wants is not None and at < len(wants):
                 self.expressions.adapt(inner, wants[at])
-            self.expressions.settle(inner)
+            self.expressions.use_own_type(inner)
             if type_of(inner) in ("record", "hybrid"):
                 raise SqlUnsupportedError(f"rows as values are not supported: {shown(inner)}")
             name = fold_name(item.args["alias"]) if isinstance(item, exp.Alias) else output_name(inner)
-            alias = exp.Alias(this=inner.copy(), alias=identifier(name))
+            alias = exp.Alias(this=inner.copy() if item is inner else inner, alias=identifier(name))
             alias.this.meta.update(inner.meta)
             done.append(alias)
         node.set("expressions", done)
@@ -342,16 +342,16 @@ class Binder:
         for at, found in enumerate(kinds):
             known = [kind for kind in found if kind != UNKNOWN]
             want = wants[at] if wants is not None and at < len(wants) and not known else ""
-            kind = want or self._settled([row[at] for row in rows], found)
+            kind = want or self._values_type([row[at] for row in rows], found)
             for row in rows:
                 self.expressions.adapt(row[at], kind)
             columns.append((f"column{at + 1}", kind))
         self._tail(node, scope, tuple(columns))
         return tuple(columns)
 
-    def _settled(self, items: list[exp.Expression], kinds: list[str]) -> str:
+    def _values_type(self, items: list[exp.Expression], kinds: list[str]) -> str:
         if all(kind == UNKNOWN for kind in kinds):
             for item in items:
-                self.expressions.settle(item)
+                self.expressions.use_own_type(item)
             kinds = [type_of(item) for item in items]
         return common(kinds, "VALUES")

@@ -1,4 +1,4 @@
-"""Statements that were read before: reading and binding take longer than running most of them."""
+"""Keep statements that were parsed and bound: both take longer than running most of them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Calls(Predicates):
         call = functions.resolve(known, name, kinds)
         for argument, want in zip(arguments, call.takes, strict=True):
             if type_of(argument) == UNKNOWN and call.signature.takes and call.signature.takes[-1] == "any":
-                self.settle(argument)
+                self.use_own_type(argument)
             self.adapt(argument, want)
         takes = tuple(
             type_of(argument)

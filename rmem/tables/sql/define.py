@@ -320,7 +320,7 @@ def build_index(
     catalogue: Mapping[str, Table],
 ) -> Index:
     if method == SEARCH:
-        method, unique, options = _meant(table, columns, unique, options)
+        method, unique, options = _resolve_search_index(table, columns, unique, options)
     for column in columns:
         found = table.column(column)
         if found is None:
@@ -342,7 +342,7 @@ def build_index(
     return Index(chosen, table.name, columns, method, unique, options)
 
 
-def _meant(
+def _resolve_search_index(
     table: Table, columns: tuple[str, ...], unique: bool, options: dict[str, str]
 ) -> tuple[str, bool, dict[str, str]]:
     """What an index USING deeplake_index is here: one of values is a btree, and the dimension is the column's own."""

@@ -181,13 +181,13 @@ class Expressions(Calls):
 
     def _operator(self, node: exp.Expression, op: str, scope: Scope) -> str:
         left, right = self.bind(node.this, scope), self.bind(node.expression, scope)
-        call = self._chosen(op, left, right)
+        call = self._choose_operator(op, left, right)
         self.adapt(node.this, call.takes[0])
         self.adapt(node.expression, call.takes[1])
         node.meta["call"] = call
         return call.gives
 
-    def _chosen(self, op: str, left: str, right: str) -> functions.Call:
+    def _choose_operator(self, op: str, left: str, right: str) -> functions.Call:
         if (
             (op in ("+", "-") and "time" in (left, right))
             or (op == "/" and left == "interval")

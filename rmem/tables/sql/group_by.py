@@ -1,4 +1,4 @@
-"""The rule of GROUP BY: what is selected is grouped by, is inside an aggregate, or follows from a primary key."""
+"""Check the rule of GROUP BY: what is selected is grouped by, is inside an aggregate, or follows from a primary key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of statement a tree is, for who may run what."""
+"""Tell what kind of statement a tree is, and what it writes to, for the check of who may run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL calls a column of a result that was given no name."""
+"""Name the columns of a result that were given no name, as PostgreSQL does."""
 
 from __future__ import annotations
 

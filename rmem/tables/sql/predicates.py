@@ -35,11 +35,11 @@ class Predicates(ABC):
         """The type of an expression that has to have one: what nothing decides is a text."""
         found = self.bind(node, scope)
         if found == UNKNOWN and isinstance(node, exp.Expression):
-            self.settle(node)
+            self.use_own_type(node)
             return type_of(node)
         return found
 
-    def settle(self, node: exp.Expression) -> None:
+    def use_own_type(self, node: exp.Expression) -> None:
         """Give what has no type the one that it has by itself."""
         inner = node.unnest()
         if isinstance(inner, exp.Parameter):
@@ -98,9 +98,9 @@ class Predicates(ABC):
     def bind_pair(self, left: exp.Expression, right: exp.Expression, op: str, scope: Scope) -> str:
         """The type in which two expressions are compared."""
         kinds = [self.bind(left, scope), self.bind(right, scope)]
-        return self._agreed(left, right, kinds, op)
+        return self._agree_on_type(left, right, kinds, op)
 
-    def _agreed(self, left: exp.Expression, right: exp.Expression, kinds: list[str], op: str) -> str:
+    def _agree_on_type(self, left: exp.Expression, right: exp.Expression, kinds: list[str], op: str) -> str:
         message = f"operator does not exist: {long_name(kinds[0])} {op} {long_name(kinds[1])}"
         if any(kind in NOT_COMPARABLE for kind in kinds):
             raise SqlError(message)
@@ -127,14 +127,14 @@ class Predicates(ABC):
             columns = self.binder.query(inner, scope)
             if len(columns) != 1:
                 raise SqlError("subquery has too many columns")
-            kind = self._agreed(node.this, exp.Null(), [left, columns[0][1]], op)
+            kind = self._agree_on_type(node.this, exp.Null(), [left, columns[0][1]], op)
             inner.meta["single"] = columns[0][1]
             return kind
         array = self.bind(other.this, scope, f"{'text' if left == UNKNOWN else left}[]")
         if not is_array(array):
             raise SqlError("op ANY/ALL (array) requires array on right side")
         other.meta["type"] = array
-        return self._agreed(node.this, exp.Null(), [left, element(array)], op)
+        return self._agree_on_type(node.this, exp.Null(), [left, element(array)], op)
 
     def _not(self, node: exp.Not, scope: Scope) -> str:
         self.boolean(node.this, scope, "NOT")
@@ -168,7 +168,7 @@ class Predicates(ABC):
             if len(columns) != 1:
                 raise SqlError("subquery has too many columns")
             kinds = [self.bind(node.this, scope), columns[0][1]]
-            node.meta["operand"] = self._agreed(node.this, exp.Null(), kinds, "=")
+            node.meta["operand"] = self._agree_on_type(node.this, exp.Null(), kinds, "=")
             node.meta["columns"] = columns
             return "bool"
         node.meta["operand"] = self._one_type([node.this, *node.expressions], "=", scope)
@@ -179,7 +179,7 @@ class Predicates(ABC):
         known = [kind for part in parts if (kind := self.bind(part, scope)) != UNKNOWN] or ["text"]
         kind = known[0]
         for other in known[1:]:
-            kind = self._agreed(exp.Null(), exp.Null(), [kind, other], op)
+            kind = self._agree_on_type(exp.Null(), exp.Null(), [kind, other], op)
         for part in parts:
             self.adapt(part, kind)
         return kind

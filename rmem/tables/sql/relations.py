@@ -1,4 +1,4 @@
-"""FROM: tables, WITH queries, subqueries, functions and joins; and the stars that stand for their columns."""
+"""Bind FROM: tables, WITH queries, subqueries, functions and joins; and the stars that stand for their columns."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class Relations:
         if isinstance(node, exp.Table):
             source = self._table(node, scope)
         elif isinstance(node, exp.Values):
-            source = self._derived(node, scope)
+            source = self._subquery_source(node, scope)
         elif isinstance(node, exp.Subquery):
             if isinstance(node.this, exp.Table):
-                return self._joined(node, scope)
-            source = self._derived(node, scope)
+                return self._bracketed_join(node, scope)
+            source = self._subquery_source(node, scope)
         else:
             raise SqlUnsupportedError(f"{type(node).__name__} in FROM is not supported: {shown(node)}")
         for join in node.args.get("joins") or []:
             self.join(join, scope)
         return source
 
-    def _joined(self, node: exp.Subquery, scope: Scope) -> Source:
+    def _bracketed_join(self, node: exp.Subquery, scope: Scope) -> Source:
         """`FROM (a JOIN b ON …)`: only brackets."""
         if node.args.get("alias") is not None:
             raise SqlUnsupportedError(f"an alias of a join is not supported: {shown(node)}")
@@ -90,11 +90,11 @@ class Relations:
         only(node, "this", "db", "catalog", "alias", "joins", "only")
         name = fold_name(node.this)
         if not node.args.get("db") and (columns := scope.query(name)) is not None:
-            return self._added(node, scope, name, columns)
+            return self._add_source(node, scope, name, columns)
         schema = fold_name(node.args["db"]) if node.args.get("db") else ""
         if (schema, name) in SYSTEM or (not schema and ("pg_catalog", name) in SYSTEM):
             replaced = system_relation(name, node, self.binder.catalogue, self.binder.workspace)
-            return self._derived(replaced, scope)
+            return self._subquery_source(replaced, scope)
         table = known_table(table_name(node, self.binder.workspace), self.binder.catalogue, self.binder.workspace)
         if table.view is not None:
             return self._view(node, table, scope)
@@ -103,7 +103,7 @@ class Relations:
         node.set("only", None)
         node.meta["table"] = table
         columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-        return self._added(node, scope, table.name, columns)
+        return self._add_source(node, scope, table.name, columns)
 
     def _view(self, node: exp.Table, view: Table, scope: Scope) -> Source:
         """The query of a view in the place of its name, with the columns that it had when it was made."""
@@ -125,7 +125,7 @@ class Relations:
         node.replace(replaced)
         before = self.binder.views
         self.binder.views = (*before, view.name)
-        source = self._derived(replaced, scope, Scope())
+        source = self._subquery_source(replaced, scope, Scope())
         self.binder.views = before
         return source
 
@@ -146,9 +146,9 @@ class Relations:
         columns = named or ((single, gives),)
         if node.args.get("ordinality"):
             columns = (*columns, ("ordinality", "int8"))
-        return self._added(node, scope, name, columns)
+        return self._add_source(node, scope, name, columns)
 
-    def _derived(self, node: exp.Expression, scope: Scope, around: Scope | None = None) -> Source:
+    def _subquery_source(self, node: exp.Expression, scope: Scope, around: Scope | None = None) -> Source:
         """A subquery does not see the sources beside it, and nothing but `around` if that is given."""
         around = around or Scope(outer=scope.outer, queries=scope.queries)
         if isinstance(node, exp.Values):
@@ -161,16 +161,18 @@ class Relations:
                 node.meta["columns"] = columns
             else:
                 columns = self.binder.query(node, around)
-        return self._added(node, scope, "subquery", columns)
+        return self._add_source(node, scope, "subquery", columns)
 
-    def _added(self, node: exp.Expression, scope: Scope, name: str, columns: tuple[tuple[str, str], ...]) -> Source:
+    def _add_source(
+        self, node: exp.Expression, scope: Scope, name: str, columns: tuple[tuple[str, str], ...]
+    ) -> Source:
         alias = node.args.get("alias")
         if alias is not None:
             only(alias, "this", "columns")
         seen = fold_name(alias.this) if alias is not None and alias.this is not None else name
         names = [fold_name(column) for column in (alias.args.get("columns") or [] if alias is not None else [])]
         under = tuple(column for column, _ in columns)
-        columns = self.binder._renamed(columns, names, seen)
+        columns = self.binder.rename_columns(columns, names, seen)
         if seen in scope.sources:
             raise SqlError(f'table name "{seen}" specified more than once')
         unique = self.binder.alias(seen)

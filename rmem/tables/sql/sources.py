@@ -1,5 +1,5 @@
-"""What names mean where they stand in a statement: the source that an alias names, and the expression behind a column
-of a subquery, of a WITH, or of an ORDER BY."""
+"""Find the source that an alias names where it stands in a bound statement, and the expression behind a column of a
+subquery, of a WITH, or of an ORDER BY."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
         yield from _inside(join.this)
 
 
-def home(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
+def find_source(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
     """The source that an alias names where a node stands, and the statement that this source belongs to."""
     above = node.parent
     while above is not None:
@@ -46,7 +46,7 @@ def home(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
     return None
 
 
-def with_of(table: exp.Table) -> exp.CTE | None:
+def find_cte(table: exp.Table) -> exp.CTE | None:
     """The part of a WITH that a table's name means; None for a real table."""
     if table.args.get("db"):
         return None
@@ -74,11 +74,11 @@ def _visible(with_: exp.With, below: exp.Expr) -> list[exp.CTE]:
     return parts[: place + 1] if with_.args.get("recursive") else parts[:place]
 
 
-def behind(column: exp.Column) -> exp.Expr | None:
+def column_expression(column: exp.Column) -> exp.Expr | None:
     """The expression that a column of a subquery or a WITH stands for; None for one of a real table."""
-    found = home(column, column.table)
+    found = find_source(column, column.table)
     source = found[0] if found else None
-    query = with_of(source) if isinstance(source, exp.Table) else source
+    query = find_cte(source) if isinstance(source, exp.Table) else source
     if source is None or not isinstance(query, exp.CTE | exp.Subquery):
         return None
     names = source.alias_column_names or query.alias_column_names
@@ -102,7 +102,7 @@ def stands_alone(query: exp.Expr) -> bool:
     if any(column.table and column.table not in own for column in query.find_all(exp.Column)):
         return False
     for table in query.find_all(exp.Table):
-        part = with_of(table)
+        part = find_cte(table)
         if part is not None and not any(part is one for one in query.find_all(exp.CTE)):
             return False
     return True

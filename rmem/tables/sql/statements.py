@@ -41,7 +41,7 @@ def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, 
     return table, source
 
 
-def _assigned(binder: Binder, node: exp.Expression, scope: Scope, table: Table, column: str) -> None:
+def _bind_value(binder: Binder, node: exp.Expression, scope: Scope, table: Table, column: str) -> None:
     """Bind a value that is written into a column."""
     found = table.column(column)
     if found is None:
@@ -124,15 +124,15 @@ def _insert_rows(
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise SqlError("VALUES lists must all be the same length")
-    targets = _fitting(targets, width, named)
+    targets = _fit_targets(targets, width, named)
     scope = Scope(outer=outer)
     for row in rows:
         for item, column in zip(row, targets, strict=True):
-            _assigned(binder, item, scope, table, column)
+            _bind_value(binder, item, scope, table, column)
     return targets
 
 
-def _fitting(targets: list[str], width: int, named: bool) -> list[str]:
+def _fit_targets(targets: list[str], width: int, named: bool) -> list[str]:
     if width > len(targets):
         raise SqlError(f"INSERT has more expressions than target columns: {width} for {len(targets)}")
     if named and width < len(targets):
@@ -149,7 +149,7 @@ def _insert_query(
         assert column is not None
         kinds.append(NAMES[column.type.kind])
     columns = binder.query(body, outer, kinds)
-    targets = _fitting(targets, len(columns), named)
+    targets = _fit_targets(targets, len(columns), named)
     for (_, have), kind, name in zip(columns, kinds, targets, strict=False):
         check_assignable(have, kind, name)
     return targets
@@ -226,7 +226,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
         ):
             right = exp.Var(this="DEFAULT")
         pair = exp.EQ(this=exp.Column(this=identifier(name)), expression=right.copy())
-        _assigned(binder, pair.expression, scope, table, name)
+        _bind_value(binder, pair.expression, scope, table, name)
         pair.meta["column"] = name
         done.append(pair)
     return done

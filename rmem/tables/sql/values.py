@@ -37,7 +37,9 @@ def check_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple[l
         if length is not None and len(values) != length:
             raise SqlError(f'column "{name}" has {len(values)} values, but column "{names[0]}" has {length}')
         length = len(values)
-        checked.append(_matrix(values, column) or [_checked(value, column, row) for row, value in enumerate(values)])
+        checked.append(
+            _matrix(values, column) or [_check_value(value, column, row) for row, value in enumerate(values)]
+        )
     return names, list(zip(*checked, strict=True))
 
 
@@ -51,7 +53,7 @@ def _matrix(values: Any, column: Column) -> list[Any] | None:
     return list(data) if np.isfinite(data).all() else None
 
 
-def _checked(value: Any, column: Column, row: int) -> Any:
+def _check_value(value: Any, column: Column, row: int) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
@@ -59,12 +61,12 @@ def _checked(value: Any, column: Column, row: int) -> Any:
             raise SqlError(f'column "{column.name}", row {row}: NULL is not allowed')
         return None
     try:
-        return _fitting(value, column)
+        return _fit_value(value, column)
     except SqlError as error:
         raise SqlError(f'column "{column.name}", row {row}: {error}') from None
 
 
-def _fitting(value: Any, column: Column) -> Any:
+def _fit_value(value: Any, column: Column) -> Any:
     kind = column.type.kind
     if isinstance(value, str):
         check_text(value, "the text")
