@@ -357,7 +357,7 @@ def test_a_page_is_shown_in_the_words_of_its_catalogue(chrome, team, admin_token
         'export const TEXTS = {"Search": "Suche", "{0}, best first.": "{0}, die besten zuerst.", "hits": "Treffer"};'
     )
     opened.page.route("**/texts.js", lambda route: route.fulfill(body=texts, content_type="text/javascript"))
-    page = opened.show("search?q=staging port")
+    page = opened.show("search?q=staging port&workspace=default")
     page.get_by_text("Treffer, die besten zuerst.").wait_for()
     page.get_by_role("link", name="Suche").wait_for()
     opened.close()

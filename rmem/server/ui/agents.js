@@ -9,7 +9,7 @@ const TIERS = {stm: t`short-term`, im: t`intermediate`, ltm: t`long-term`};
 const POLICY = {below: [0.05, t`Retention below`], max_count: ["", t`Memories at most`], max_bytes: ["", t`Bytes at most`],
   stability: [7, t`Stability, days`], importance_weight: [4, t`Weight of importance`], growth: [1.6, t`Growth by recalls`],
   min_age_days: [1, t`Youngest, days`], grace_days: [30, t`Grace, days`]};
-const DAYS = 90, LISTED = 100;
+const DAYS = 90, LISTED = 100, LARGE = 100_000;
 
 export async function show({content, parameters, workspace, address, isCurrent}) {
   const {agents} = await workspace.get("agents");
@@ -65,19 +65,32 @@ export async function show({content, parameters, workspace, address, isCurrent})
       h("p", {class: "note"}, t`Nothing fades away by itself: a policy is tried here, and applied only when you say so.`),
       h("form", {class: "row", onsubmit: event => { event.preventDefault(); run(); }}, Object.entries(controls).map(([name, control]) =>
         field(POLICY[name][1], control)), workspace.mayWrite && h("button", null, t`Dry run`)), tried, curve, next);
+    const isLarge = Object.values(agents).reduce((sum, number) => sum + number, 0) > LARGE;
     for (const control of Object.values(controls)) control.addEventListener("input", later(400, () => told(next, draw())));
     await draw();
 
     async function draw() {
+      drawCurve();
+      if (isLarge) { // every memory is looked at, which takes its time
+        replace(next, h("button", {onclick: () => told(next, drawNext())}, t`Show how well memories are retained, and which fall next`));
+        return;
+      }
+      await drawNext();
+    }
+
+    function drawCurve() {
       const rule = policy();
-      const found = await workspace.send("POST", "retention", {policy: rule, limit: LISTED});
-      if (!isCurrent()) return;
       const importances = [0, 0.5, 1], xs = [...Array(46).keys()].map(n => n * DAYS / 45);
       const stable = weight => (rule.stability ?? 7) * (1 + (rule.importance_weight ?? 4) * weight);
       replace(curve, lines(t`Forgetting curve: retention by days since a memory was last used`, importances.map(weight =>
         ({name: t`importance ${weight}`, points: xs.map(x => [x, Math.exp(-x / stable(weight))])})),
       {low: 0, high: DAYS, label: x => String(Math.round(x)), name: t`days since last used`},
       {low: 0, high: 1, label: y => y.toFixed(1)}, rule.below !== undefined && [[0, rule.below], [DAYS, rule.below]]));
+    }
+
+    async function drawNext() {
+      const found = await workspace.send("POST", "retention", {policy: policy(), limit: LISTED});
+      if (!isCurrent()) return;
       replace(next, shares(t`Memories by retention`, Object.fromEntries(found.bins.map((n, at) => [`${at / 10} – ${(at + 1) / 10}`, n])),
         null, {sorted: true}),
       found.next.length > 0 && table([t`retention`, t`falls`, t`memory`], found.next.map(one => [one.retention.toFixed(3),

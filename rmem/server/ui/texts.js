@@ -202,6 +202,7 @@ export const TEXTS = {
 "Sessions": "",
 "Settings": "",
 "Show": "",
+"Show how well memories are retained, and which fall next": "",
 "Show rows": "",
 "Show what is connected with {0}": "",
 "Something went wrong.": "",
