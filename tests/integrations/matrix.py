@@ -22,7 +22,11 @@ SIGNS = {"passed": "✓", "failed": "✗", "skipped": "–"}
 
 
 def pytest_addoption(parser: Any) -> None:
-    parser.addoption("--matrix", type=Path, help="file to which the outcomes of framework tests are added")
+    parser.addoption(
+        "--matrix",
+        type=lambda path: Path(path).absolute(),
+        help="file to which the outcomes of framework tests are added",
+    )
 
 
 def pytest_runtest_makereport(item: Any, call: Any) -> None:

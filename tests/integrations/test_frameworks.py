@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import pytest
 from adapters import ADAPTERS, adapter, is_installed
+from matrix import BEGIN, END, PAGE, table, written
 
 from rmem import Brain
 
@@ -67,3 +68,30 @@ def test_it_works_on_a_server(name, request):
         one = adapter(name, brain)
         one.keep("ann", "my dog is called Bruno")
         assert any("Bruno" in text for text in one.find("ann", "what is the dog called?"))
+
+
+def row(what: str, outcome: str, counted: int | None = None) -> dict[str, object]:
+    return {"framework": "pets", "version": "1.2", "what": what, "outcome": outcome, "counted": counted}
+
+
+def test_a_cell_of_the_matrix_is_what_its_tests_say():
+    rows = [row("its own tests", "passed", 7), row("its own tests", "passed", 3), row("kept", "passed")]
+    rows += [
+        row("kept", "failed"),
+        row("on a server", "skipped"),
+        row("recalled", "skipped"),
+        row("recalled", "passed"),
+    ]
+    assert table(rows).splitlines()[-1] == "| `pets` | 1.2 | ✓ 10 | ✗ | ✓ |  | – |  |"
+
+
+def test_the_page_keeps_its_words_around_the_matrix():
+    page = f"before\n{BEGIN}old\n{END}after\n"
+    assert written(page, []).startswith(f"before\n{BEGIN}| framework |")
+    assert written(page, []).endswith(f"{END}after\n")
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_every_framework_is_in_the_matrix_of_the_manual_and_has_a_page(name):
+    assert f"| `{name}` |" in PAGE.read_text(encoding="utf-8")
+    assert (PAGE.parent / f"{name}.md").is_file()
