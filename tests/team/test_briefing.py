@@ -136,3 +136,12 @@ def test_what_is_no_failing_command_is_told_nothing(team, here, ran):
     keep(team, here, "KeyError: 'carrier_code'\nFix: use row.get in etl/load.py", "error_fix")
     failing = event(here, Kind.TOOL, tool="x", output="KeyError: 'carrier_code'", **ran)
     assert Briefing(team.brain, Sessions()).context(failing) == ""
+
+
+def test_a_note_that_is_learned_again_after_it_was_superseded_holds_again(team, here):
+    first = keep(team, here, "We deploy with Jenkins")
+    keep(team, here, "We deploy with Ansible", supersedes=first)
+    assert keep(team, here, "We deploy with Jenkins") == first
+    known = team.get(first).memory
+    assert known.tags["state"] == "current"
+    assert not {"valid_until", "superseded_by"} & set(known.contents)
