@@ -17,6 +17,7 @@ from .graph import graph
 from .hooks import hooks
 from .load_command import load
 from .privacy.command import privacy
+from .scale import scale
 from .server_command import server
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ bench.add_command(server)
 bench.add_command(hooks)
 bench.add_command(graph)
 bench.add_command(privacy)
+bench.add_command(scale)
 
 
 def shown_progress() -> _Progress:
