@@ -52,6 +52,13 @@ def test_nobody_reads_a_colleagues_personal_memory(people, method, path, body):
         assert "team-mine" not in answer.text or answer.status_code == 404, name
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_pruning_tells_nobody_of_a_colleagues_personal_memory(people, dry_run):
+    body = {"prune": {"max_count": 0, "min_age_days": 0}, "dry_run": dry_run}
+    pruned = people["bob"].post(f"{AT}/maintenance", json=body).json()["pruned"]
+    assert [one["memory_id"] for one in pruned] == ["team-ours"]
+
+
 def test_its_author_does(people):
     ann = people["ann"]
     assert ann.get(f"{AT}/memories").json()["total"] == 2

@@ -18,7 +18,7 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, memory_document
 from ..exchange import body_schema, json_body, json_response
-from ..ownership import is_visible
+from ..ownership import is_known, is_visible
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
@@ -50,11 +50,13 @@ def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run
     if agent is not None:
         checks.name("agent", agent)
     with config.acting(access.member, access.token_id):
-        pruned = [] if policy is None else access.brain.prune(policy, dry_run=dry_run)
+        planned = [] if policy is None else access.brain.prune(policy, dry_run=True)
+        hidden = {key for key, _ in planned if not is_known(access, key)}  # asked now: once pruned, nobody knows
+        pruned = planned if policy is None or dry_run else access.brain.prune(policy)
         moved = access.agents.force_memory_maintenance(agent, dry_run=dry_run)
     return {
         **moved,
-        "pruned": [{"memory_id": key, "retention": retained} for key, retained in pruned],
+        "pruned": [{"memory_id": key, "retention": retained} for key, retained in pruned if key not in hidden],
         "dry_run": dry_run,
     }
 
