@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -37,6 +39,9 @@ def rank(
     """Return the best `count` rows, best first."""
     if not rows.size:
         return []
+    if question.parts and mode == "hybrid":
+        rankings = [rank(rows, part, query_vector, settings, count=count, explain=explain) for part in question.parts]
+        return _best_of(rankings)[:count]
     found_rows = (
         rows
         if isinstance(rows, FilteredRows)
@@ -52,6 +57,15 @@ def rank(
     if mode == "vector":
         return _rank_vectors(found_rows, question, query_vector, allowed, count, explain)
     return Hybrid(found_rows, question, query_vector, settings).rank(allowed, count, explain=explain)
+
+
+def _best_of(rankings: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """Merge rankings of the parts of a question: each row counts by the part that it answers best."""
+    best: dict[int, Ranked] = {}
+    for row in (row for ranking in rankings for row in ranking):
+        if row.seq not in best or best[row.seq].score < row.score:
+            best[row.seq] = row
+    return sorted(best.values(), key=lambda row: -row.score)
 
 
 def _rank_lexical(

@@ -4,6 +4,7 @@ filter, `load_hits` reads the best of them. How rows are ranked is decided in `e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,6 +97,8 @@ def parse_request(
     if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
         filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
     given = None if vector is None else unit_vector("vector", vector)
+    if given is not None:
+        read = replace(read, parts=())  # the vector is that of the whole question
     return RecallRequest(text, read, filtered, count, checked_mode, budget, explained, given, used, touched, least)
 
 

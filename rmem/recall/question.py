@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
@@ -34,6 +34,17 @@ _EMPTY_WORDS = frozenset(
 _MAX_QUOTED = 8  # phrases; more are a pasted file, which emphasises none
 _DATA = re.compile(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
 _WORDS = re.compile(r"\w+")
+_ASKED = re.compile(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
+_MAX_PARTS = 4
+_ALSO = re.compile(
+    r"\W*(?:(?:also|and|additionally|besides|furthermore|moreover|plus|außerdem|und|de plus|et|además|y|ещё|еще|и|"
+    r"кроме того|그리고)\b|另外|此外|还有|以及|また|それから)[\s,，、:]*",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:he|she|it|they|him|his|her|hers|its|their|them|that|this|those|these|there|then|one|same|so|why)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +62,33 @@ class Question:
     asks_time: bool
     asks_own: bool
     """Whether it asks for what the asker said, not for what others said to the asker."""
+    parts: tuple[Question, ...] = ()
+    """The questions in it, if it asks several that can be understood apart: each is then ranked for itself."""
 
 
 def read_question(text: str, now: datetime, must: Sequence[str] = (), must_not: Sequence[str] = ()) -> Question:
+    whole = _read_one(text, now, must, must_not)
+    parts = [_read_one(part, now, must, must_not) for part in _split(text)]
+    if any(is_open(word.text for word in part.words) for part in parts):
+        return whole
+    return replace(whole, parts=tuple(parts))
+
+
+def _split(text: str) -> list[str]:
+    """Return the questions of a text that asks several and nothing else; none if one of them points back to another."""
+    found = _ASKED.findall(text[:2000])
+    if not 1 < len(found) <= _MAX_PARTS or sum(map(len, found)) < len(text.rstrip()):
+        return []
+    parts = [found[0].strip()]
+    for part in found[1:]:
+        bare = _ALSO.sub("", part, count=1).strip() if _ALSO.match(part) else part.strip()
+        if _POINTS_BACK.search(bare) or (bare == part.strip() and not bare.isascii()):
+            return []
+        parts.append(bare)
+    return parts
+
+
+def _read_one(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str]) -> Question:
     head = text[:2000]
     lowered = head.lower()
     span = time_span(head, now)

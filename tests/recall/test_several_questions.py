@@ -1,0 +1,47 @@
+"""A text that asks several things: each is looked for by itself, so that the answers to all of them come first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from rmem import Brain
+from rmem.recall.pipeline import parse_request
+from rmem.recall.question import read_question
+
+NOW = datetime(2026, 11, 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "Which port does staging use? And who owns the billing service?",
+            ["Which port does staging use?", "who owns the billing service?"],
+        ),
+        ("我上司的老家是哪儿的来着？另外，年会的规模是什么？", ["我上司的老家是哪儿的来着？", "年会的规模是什么？"]),
+        ("Who wrote the importer? Where does she work?", []),  # not to be understood without the first
+        ("Who owns billing? What happened?", []),
+        ("We moved to Kafka. Why?", []),
+        ("Fixed a bug where ?_search= and ?_sort= parameters were duplicated", []),
+        ("Which port does staging use?", []),
+    ],
+)
+def test_questions_are_told_apart_where_each_can_be_understood(text, parts):
+    assert [part.text for part in read_question(text, NOW).parts] == parts
+
+
+def test_the_answers_to_both_come_first():
+    with Brain(":memory:") as brain:
+        brain.remember_many([{"text": f"Note {n} about staging, port, billing and its owner"} for n in range(30)])
+        port = brain.remember("The database of staging listens on 5433")
+        owner = brain.remember("Kim Lee is responsible for invoices")
+        hits = brain.recall("Where does the staging database listen? And who is responsible for invoices?", k=2)
+        assert {hit.id for hit in hits} == {port.id, owner.id}
+
+
+def test_with_a_vector_of_the_whole_question_it_is_not_taken_apart():
+    text = "Which port does staging use? And who owns billing?"
+    assert len(parse_request(text, settings={}).question.parts) == 2
+    assert parse_request(text, settings={}, vector=[1.0] * 8).question.parts == ()
