@@ -283,6 +283,9 @@ def _print_agent(agent: dict[str, Any]) -> None:
         return
     for role, label in (("hooks", "hooks"), ("mcp", "MCP"), ("skill", "skill")):
         part = agent[role]
+        if part is None:
+            click.echo(f"  {label:<6} {health.NO_HOOKS}")
+            continue
         states = [
             f"{word} {', '.join(part[word])}" if role == "hooks" or word != "wired" else "wired"
             for word in ("wired", "outdated", "missing")

@@ -12,12 +12,15 @@ import pytest
 from conftest import everything
 
 from rmem.errors import ConfigError
+from rmem.team import health
 from rmem.team.dialects import dialect
 from rmem.team.install import AGENTS, Command, tool
 from rmem.team.install.files import Ledger
 from rmem.team.install.jsonc import Document
+from rmem.team.install.parts import Server, server_of
 from rmem.team.install.plan import Plan, install, planned_install, planned_uninstall, uninstall
 from rmem.team.install.status import agent_report
+from rmem.team.install.tool import Tool, skill
 
 CLAUDE = """\
 // my settings
@@ -162,6 +165,24 @@ def test_a_command_that_moved_is_renewed_in_its_place(agent, home):
     assert not any("old place" in path.read_text() for path in home.rglob("*") if path.is_file())
     uninstalled(agent)
     assert everything(home) == before
+
+
+def test_a_tool_without_hooks_is_complete_with_its_server_and_skill(home):
+    folder = home / ".other"
+    other = Tool("other", "Other", folder, (), (Server(folder / "mcp.json", server_of(Command())), skill(folder)))
+    told = agent_report(other)
+    assert (told["state"], told["hooks"], told["self_test"]) == ("not installed", None, None)
+    install(planned_install(other), Ledger())
+    told = agent_report(other)
+    assert (told["state"], told["hooks"], told["self_test"]) == ("installed", None, None)
+    assert health.agent_finding(told).ok
+    assert health.NO_HOOKS in health.agent_finding(told).detail
+    shared = planned_uninstall(other, Ledger(), [other])
+    assert shared.changes == []  # what a tool that stays needs is kept, by its server alone
+    (folder / "skills/remanence/SKILL.md").unlink()
+    told = agent_report(other)
+    assert told["state"] == "incomplete"
+    assert not health.agent_finding(told).ok
 
 
 def settings_files(home: Path) -> list[Path]:
