@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ import pytest
 from conftest import everything
 
 from rmem.cli import exit_codes
+from rmem.team.health import NO_HOOKS
+from rmem.team.install import AGENTS
 
 
 @pytest.fixture
@@ -160,6 +163,26 @@ def test_status_tells_what_is_wired_and_what_is_not(rmem, claude, home):
     assert told["claude-code"]["hooks"]["missing"] == ["Stop"]
     assert told["claude-code"]["mcp"]["wired"] == ["remanence"]
     assert "mcp.json: line 1, column 2" in told["cursor"]["problems"][0]
+
+
+def test_an_agent_without_hooks_is_shown_as_installed_and_as_capturing_nothing(rmem, home):
+    answer = rmem("install", "zed", "--yes")
+    assert answer.lines[-1] == "Zed: installed"
+    assert "nothing is captured by itself" in answer.err
+    shown = rmem("status").lines
+    at = shown.index("Zed (zed): installed")
+    assert shown[at + 1 : at + 4] == [f"  hooks  {NO_HOOKS}", "  MCP    wired", "  skill  wired"]
+    told = next(one for one in rmem("status", "--json").json["agents"] if one["agent"] == "zed")
+    assert (told["state"], told["hooks"], told["self_test"]) == ("installed", None, None)
+    finding = next(one for one in rmem("doctor", "--json").json["findings"] if one["name"] == "zed")
+    assert finding["ok"]
+    assert NO_HOOKS in finding["detail"]
+
+
+def test_every_agent_is_named_in_the_help_and_in_the_overview(rmem, home):
+    assert set(AGENTS) <= set(re.findall(r"[\w-]+", rmem("install", "--help").out))
+    shown = rmem("install").out
+    assert all(f" ({name}): not found" in shown for name in AGENTS)
 
 
 def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
