@@ -218,22 +218,27 @@ def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
     assert "'api_key' looks like a secret" in rmem("status", "--json").json["repository"]["problem"]
 
 
-def test_a_skill_that_two_agents_share_stays_until_the_last_goes(rmem, home):
+SHARING = pytest.mark.parametrize("pair", [("codex", "gemini"), ("codex", "zed"), ("zed", "gemini")], ids="-".join)
+
+
+@SHARING
+def test_a_skill_that_two_agents_share_stays_until_the_last_goes(pair, rmem, home):
     skill = home / ".agents/skills/remanence/SKILL.md"
-    told = rmem("install", "codex", "gemini", "--json").json
+    told = rmem("install", *pair, "--json").json
     paths = [file["path"] for agent in told["agents"] for file in agent["files"]]
     assert paths.count(str(skill)) == 1
     assert [agent["outcome"] for agent in told["agents"]] == ["installed", "installed"]
-    rmem("uninstall", "codex")
+    rmem("uninstall", pair[0])
     assert skill.exists()
     states = {agent["agent"]: agent["state"] for agent in rmem("status", "--json").json["agents"]}
-    assert (states["codex"], states["gemini"]) == ("not installed", "installed")
-    assert rmem("uninstall", "gemini").code == 0
+    assert (states[pair[0]], states[pair[1]]) == ("not installed", "installed")
+    assert rmem("uninstall", pair[1]).code == 0
     assert everything(home) == {}
 
 
-def test_two_agents_that_share_a_skill_go_together(rmem, home):
-    rmem("install", "codex", "gemini")
+@SHARING
+def test_two_agents_that_share_a_skill_go_together(pair, rmem, home):
+    rmem("install", *pair)
     answer = rmem("uninstall", "all")
     assert answer.code == 0
     assert everything(home) == {}
