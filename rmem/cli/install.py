@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ConfigError
-from ..team.events import AGENTS
+from ..team.install import AGENTS
 from . import exit_codes
 from .cli_context import CliContext
 from .options import command_options
@@ -34,10 +34,11 @@ _NAMES = click.Choice([*AGENTS, _ALL])
 def install(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     """Wire coding agents to the team memory: hooks, the MCP server and a skill. Without AGENT nothing is changed.
 
-    AGENT is claude-code, codex, cursor, gemini, opencode or copilot; `all` means those found on this machine. You see
-    what will change and are asked before it happens. Your own entries, comments and formatting stay, what was there is
-    kept as a copy, and a second run changes nothing. A file that is broken or cannot be written stops its agent, and
-    no other.
+    AGENT is claude-code, codex, cursor, gemini, opencode or copilot; or, by the MCP server and a skill without hooks,
+    so that nothing is captured by itself: amp, cline, kilo, kiro, qwen, windsurf or zed. `all` means those found on
+    this machine. You see what will change and are asked before it happens. Your own entries, comments and formatting
+    stay, what was there is kept as a copy, and a second run changes nothing. A file that is broken or cannot be
+    written stops its agent, and no other.
 
     \b
     Examples:
@@ -283,6 +284,9 @@ def _print_agent(agent: dict[str, Any]) -> None:
         return
     for role, label in (("hooks", "hooks"), ("mcp", "MCP"), ("skill", "skill")):
         part = agent[role]
+        if part is None:
+            click.echo(f"  {label:<6} {health.NO_HOOKS}")
+            continue
         states = [
             f"{word} {', '.join(part[word])}" if role == "hooks" or word != "wired" else "wired"
             for word in ("wired", "outdated", "missing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,7 +13,6 @@ from anyio import to_thread
 
 from .. import checks
 from ..errors import RemanenceError
-from ..team.events import AGENTS
 from ..team.identity import Repository, repository_id
 from ..team.memory import TeamMemory
 from ..team.sessions import NO_SESSIONS, Sessions
@@ -74,6 +74,9 @@ class Host(ABC):
 
 
 def agent_of(client: str | None) -> str:
-    """Return the coding agent for the name of a client: "codex-mcp-client" is codex."""
+    """Return the coding agent for the name of a client: "codex-mcp-client" is codex, "Kiro CLI" is kiro."""
+    from ..team.install import AGENTS
+
     name = "".join(letter for letter in client or "" if letter.isprintable()).strip().lower()[:_MAX_CLIENT_NAME]
-    return next((agent for agent in AGENTS if agent in name.replace(" ", "-")), name or "mcp")
+    words = re.sub(r"[\W_]+", "-", f" {name} ")
+    return next((agent for agent in AGENTS if f"-{agent}-" in words), name or "mcp")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError
 
+# Those whose hooks we read; `rmem.team.install` knows more.
 AGENTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "copilot")
 
 SELF_TEST = "self-test"

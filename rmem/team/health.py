@@ -23,6 +23,7 @@ _LITTLE = 500_000_000  # bytes of free space
 _ENTRY = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (.*(?:\n(?!\d{4}-\d\d-\d\d ).*)*)", re.MULTILINE)
 _TRACE = "Traceback (most recent call last):"
 _GOOD = "daemon: events are taken in again"
+NO_HOOKS = "none for this agent: it recalls and remembers by MCP, and nothing is captured by itself"
 
 
 def report(store: str) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def problems(told: dict[str, Any]) -> list[str]:
 def findings(told: dict[str, Any]) -> list[Finding]:
     """A report of `rmem status` as `rmem doctor` shows it; nothing where no agent is wired and nothing was captured."""
     wired = [one for one in told["agents"] if one["state"] != "not installed"]
-    found = [_agent(one) for one in wired]
+    found = [agent_finding(one) for one in wired]
     if not (config.home() / "team").is_dir():
         return found
     found += backlog.findings()
@@ -125,15 +126,18 @@ def findings(told: dict[str, Any]) -> list[Finding]:
     ]
 
 
-def _agent(one: dict[str, Any]) -> Finding:
+def agent_finding(one: dict[str, Any]) -> Finding:
+    """One agent of a report of `rmem status`."""
     wrong = [*one["problems"], *([one["off"]] if one["off"] else [])]
-    lacking = [what for role in ("hooks", "mcp", "skill") for what in (*one[role]["missing"], *one[role]["outdated"])]
+    parts = [one[role] for role in ("hooks", "mcp", "skill") if one[role] is not None]
+    lacking = [what for part in parts for what in (*part["missing"], *part["outdated"])]
     if lacking:
         wrong.append(f"missing or outdated: {', '.join(lacking)} (`rmem install {one['agent']}`)")
     tried = one["self_test"]
     if tried is not None and not tried["ok"]:
         wrong.append(hook_problem(one))
     answered = f"its hook answered in {tried['ms']} ms" if tried is not None and tried["ok"] else ""
+    answered = answered or (f"hooks: {NO_HOOKS}" if one["hooks"] is None else "")
     return Finding(one["agent"], not wrong, "; ".join(filter(None, (*wrong, answered))) or "installed")
 
 

@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_clients import MODERN, Talk, answer, clone, refusal
 
 from rmem import Brain
+from rmem.mcp.host import agent_of
 from rmem.team.login import Login, keep
 from rmem.team.sessions import Sessions, SessionState
 
@@ -17,6 +18,27 @@ from rmem.team.sessions import Sessions, SessionState
 def entries():
     with Brain() as brain:
         return [(one.who, one.action, one.memory, one.detail) for one in brain.store.audit(limit=1000)]
+
+
+@pytest.mark.parametrize(
+    ("client", "agent"),
+    [
+        ("codex-mcp-client", "codex"),
+        ("Claude Code", "claude-code"),
+        ("cursor-vscode", "cursor"),
+        ("gemini-cli-mcp-client", "gemini"),
+        ("github-copilot-developer", "copilot"),
+        ("qwen-cli-mcp-client-remanence", "qwen"),
+        ("Kiro CLI", "kiro"),
+        ("kilo", "kilo"),
+        ("Zed", "zed"),
+        ("example-client", "example-client"),  # not Amp
+        ("", "mcp"),
+        (None, "mcp"),
+    ],
+)
+def test_a_client_is_known_by_the_words_of_its_name(client, agent):
+    assert agent_of(client) == agent
 
 
 def test_what_an_agent_does_is_written_down_with_its_name(tmp_path):

@@ -162,15 +162,12 @@ def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change 
 
 
 def _is_wired(tool: Tool) -> bool:
-    """Whether a tool has hooks of ours."""
-    for part in tool.parts:
-        if part.role == "hooks":
-            try:
-                state = part.state(files.read(part.path).text)
-            except ConfigError:
-                return False
-            return bool(state.wired or state.outdated)
-    return False
+    """Whether a tool has hooks of ours, or our MCP server where it has no hooks."""
+    try:
+        state = tool.parts[0].state(files.read(tool.parts[0].path).text)
+    except ConfigError:
+        return False
+    return bool(state.wired or state.outdated) and not state.note
 
 
 def _put_back(done: Sequence[Change], ledger: Ledger) -> None:

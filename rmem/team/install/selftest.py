@@ -26,7 +26,7 @@ _LONGEST = 300  # characters of what went wrong
 
 def try_hook(tool: Tool) -> dict[str, Any] | None:
     """How the hook of a session's start did: its command, milliseconds, and the problem if there is one. None where it
-    is not installed."""
+    is not installed, or the tool has no hooks."""
     command = _installed(tool)
     if command is None:
         return None
@@ -38,6 +38,8 @@ def try_hook(tool: Tool) -> dict[str, Any] | None:
 
 def _installed(tool: Tool) -> str | None:
     part = tool.parts[0]
+    if part.role != "hooks":
+        return None
     assert isinstance(part, Hooks | Whole)
     try:
         text = files.read(part.path).text

@@ -42,8 +42,9 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
 
 
 def agent_report(one: Tool) -> dict[str, Any]:
-    """One agent: whether it is there, and how much of each part is wired."""
+    """One agent: whether it is there, and how much of each part is wired; `hooks` is None where we have none for it."""
     told: dict[str, Any] = {"agent": one.name, "title": one.title, "found": one.found, "folder": str(one.home)}
+    told["hooks"] = None
     problems = []
     for part in one.parts:
         try:
@@ -93,9 +94,9 @@ def repository_report(cwd: Path) -> dict[str, Any] | None:
 def _state(told: dict[str, Any], problems: list[str]) -> str:
     if problems:
         return "broken"
-    roles = [told[role] for role in ("hooks", "mcp", "skill")]
+    roles = [told[role] for role in ("hooks", "mcp", "skill") if told[role] is not None]
     # A skill may be there for another agent, and a server of the user's own is not ours.
-    if not any((one["wired"] or one["outdated"]) and "note" not in one for one in roles[:2]):
+    if not any((one["wired"] or one["outdated"]) and "note" not in one for one in roles[:-1]):
         return "not installed"
     if any(one["missing"] or one["outdated"] for one in roles):
         return "incomplete"

@@ -20,16 +20,16 @@ SECONDS = 10  # a hook is done in a fraction of one; this is for a machine that 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`home` is its folder, `programs` its names on the PATH, `parts` what we put there, hooks first;
-    `start` is its name for the start of a session, `note` is what is left to the
-    user, and `off` says that all hooks are switched off, and where."""
+    """`home` is its folder, `programs` its names on the PATH, `parts` what we put there: hooks first, the MCP server
+    first where we have no hooks for it. `start` is its name for the start of a session (empty without hooks), `note` is
+    what is left to the user, and `off` says that all hooks are switched off, and where."""
 
     name: str
     title: str
     home: Path
     programs: tuple[str, ...]
     parts: Sequence[Part]
-    start: str
+    start: str = ""
     note: str = ""
     off: str = ""
 

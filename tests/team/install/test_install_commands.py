@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ import pytest
 from conftest import everything
 
 from rmem.cli import exit_codes
+from rmem.team.health import NO_HOOKS
+from rmem.team.install import AGENTS
 
 
 @pytest.fixture
@@ -162,6 +165,26 @@ def test_status_tells_what_is_wired_and_what_is_not(rmem, claude, home):
     assert "mcp.json: line 1, column 2" in told["cursor"]["problems"][0]
 
 
+def test_an_agent_without_hooks_is_shown_as_installed_and_as_capturing_nothing(rmem, home):
+    answer = rmem("install", "zed", "--yes")
+    assert answer.lines[-1] == "Zed: installed"
+    assert "nothing is captured by itself" in answer.err
+    shown = rmem("status").lines
+    at = shown.index("Zed (zed): installed")
+    assert shown[at + 1 : at + 4] == [f"  hooks  {NO_HOOKS}", "  MCP    wired", "  skill  wired"]
+    told = next(one for one in rmem("status", "--json").json["agents"] if one["agent"] == "zed")
+    assert (told["state"], told["hooks"], told["self_test"]) == ("installed", None, None)
+    finding = next(one for one in rmem("doctor", "--json").json["findings"] if one["name"] == "zed")
+    assert finding["ok"]
+    assert NO_HOOKS in finding["detail"]
+
+
+def test_every_agent_is_named_in_the_help_and_in_the_overview(rmem, home):
+    assert set(AGENTS) <= set(re.findall(r"[\w-]+", rmem("install", "--help").out))
+    shown = rmem("install").out
+    assert all(f" ({name}): not found" in shown for name in AGENTS)
+
+
 def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
     team = rmem.home / "team"
     (team / "spool").mkdir(parents=True)
@@ -195,22 +218,27 @@ def test_status_tells_where_memory_goes_and_what_waits(rmem, home):
     assert "'api_key' looks like a secret" in rmem("status", "--json").json["repository"]["problem"]
 
 
-def test_a_skill_that_two_agents_share_stays_until_the_last_goes(rmem, home):
+SHARING = pytest.mark.parametrize("pair", [("codex", "gemini"), ("codex", "zed"), ("zed", "gemini")], ids="-".join)
+
+
+@SHARING
+def test_a_skill_that_two_agents_share_stays_until_the_last_goes(pair, rmem, home):
     skill = home / ".agents/skills/remanence/SKILL.md"
-    told = rmem("install", "codex", "gemini", "--json").json
+    told = rmem("install", *pair, "--json").json
     paths = [file["path"] for agent in told["agents"] for file in agent["files"]]
     assert paths.count(str(skill)) == 1
     assert [agent["outcome"] for agent in told["agents"]] == ["installed", "installed"]
-    rmem("uninstall", "codex")
+    rmem("uninstall", pair[0])
     assert skill.exists()
     states = {agent["agent"]: agent["state"] for agent in rmem("status", "--json").json["agents"]}
-    assert (states["codex"], states["gemini"]) == ("not installed", "installed")
-    assert rmem("uninstall", "gemini").code == 0
+    assert (states[pair[0]], states[pair[1]]) == ("not installed", "installed")
+    assert rmem("uninstall", pair[1]).code == 0
     assert everything(home) == {}
 
 
-def test_two_agents_that_share_a_skill_go_together(rmem, home):
-    rmem("install", "codex", "gemini")
+@SHARING
+def test_two_agents_that_share_a_skill_go_together(pair, rmem, home):
+    rmem("install", *pair)
     answer = rmem("uninstall", "all")
     assert answer.code == 0
     assert everything(home) == {}

@@ -12,12 +12,15 @@ import pytest
 from conftest import everything
 
 from rmem.errors import ConfigError
+from rmem.team import events, health
 from rmem.team.dialects import dialect
 from rmem.team.install import AGENTS, Command, tool
 from rmem.team.install.files import Ledger
 from rmem.team.install.jsonc import Document
+from rmem.team.install.parts import Server, server_of
 from rmem.team.install.plan import Plan, install, planned_install, planned_uninstall, uninstall
 from rmem.team.install.status import agent_report
+from rmem.team.install.tool import Tool, skill
 
 CLAUDE = """\
 // my settings
@@ -61,6 +64,132 @@ LAYOUTS: dict[str, dict[str, str]] = {
         ".copilot/hooks/own.json": '{"version": 1, "hooks": {}}',
         ".copilot/settings.json": "// none\n{}\n",
     },
+    # In the form of the examples of each tool's own documentation, with a comment where the tool takes comments.
+    "amp": {
+        ".config/amp/settings.jsonc": """\
+{
+  "amp.notifications.enabled": true, // mine
+  "amp.mcpServers": {
+    "playwright": {
+      "command": "npx",
+      "args": ["-y", "@playwright/mcp@latest", "--headless", "--isolated"]
+    },
+    "linear": {
+      "url": "https://mcp.linear.app/sse"
+    }
+  },
+}
+""",
+    },
+    "cline": {
+        ".cline/data/settings/cline_mcp_settings.json": """\
+{
+  "mcpServers": {
+    "local-server": {
+      "command": "node",
+      "args": ["/path/to/server.js"],
+      "env": {
+        "API_KEY": "your_api_key"
+      },
+      "disabled": false,
+      "autoApprove": []
+    }
+  }
+}
+""",
+    },
+    "kilo": {
+        ".config/kilo/kilo.jsonc": """\
+{
+  "mcp": {
+    "my-local-server": {
+      "type": "local",
+      "command": ["node", "/path/to/server.js"],
+      "environment": {
+        "API_KEY": "your_api_key"
+      },
+      "enabled": true,
+      "timeout": 10000
+    }
+  }, // mine
+}
+""",
+    },
+    "kiro": {
+        ".kiro/settings/mcp.json": """\
+{
+  "mcpServers": {
+    "local-server-name": {
+      "command": "command-to-run-server",
+      "args": ["arg1", "arg2"],
+      "env": {
+        "ENV_VAR1": "hard-coded-variable",
+        "ENV_VAR2": "${EXPANDED_VARIABLE}"
+      },
+      "disabled": false,
+      "autoApprove": ["tool_name1", "tool_name2"],
+      "disabledTools": ["tool_name3"]
+    }
+  }
+}
+""",
+        ".kiro/steering/product.md": "mine",
+    },
+    "qwen": {
+        ".qwen/settings.json": """\
+{
+  "mcpServers": {
+    "pythonTools": {
+      "command": "python",
+      "args": ["-m", "my_mcp_server", "--port", "8080"],
+      "cwd": "./mcp-servers/python",
+      "env": {
+        "DATABASE_URL": "$DB_CONNECTION_STRING"
+      },
+      "timeout": 15000
+    }
+  }, // mine
+}
+""",
+        ".qwen/skills/other/SKILL.md": "mine",
+    },
+    "windsurf": {
+        ".codeium/windsurf/mcp_config.json": """\
+{
+  "mcpServers": {
+    "github": {
+      "command": "npx",
+      "args": [
+        "-y",
+        "@modelcontextprotocol/server-github"
+      ],
+      "env": {
+        "GITHUB_PERSONAL_ACCESS_TOKEN": "<YOUR_PERSONAL_ACCESS_TOKEN>"
+      }
+    }
+  }
+}
+""",
+    },
+    "zed": {
+        ".config/zed/settings.json": """\
+// Zed settings
+{
+  "context_servers": {
+    "local-mcp-server": {
+      "command": "some-command",
+      "args": ["arg-1", "arg-2"],
+      "env": {}
+    },
+    "remote-mcp-server": {
+      "url": "https://example.com/mcp",
+      "headers": { "Authorization": "Bearer <token>" }
+    }
+  },
+  "theme": "One Dark", // mine
+}
+""",
+    },
 }
 
 
@@ -90,7 +219,7 @@ def uninstalled(agent: str) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", events.AGENTS)
 def test_every_event_that_is_wired_is_understood(agent, home):
     wired = agent_report(tool(agent))["hooks"]["missing"]
     assert wired
@@ -104,7 +233,8 @@ def test_in_an_empty_home_it_is_made_and_leaves_nothing_behind(agent, home):
     assert all(change.kind == "create" for change in plan.changes)
     told = agent_report(tool(agent))
     assert told["state"] == "installed"
-    for role in ("hooks", "mcp", "skill"):
+    assert (told["hooks"] is not None) == (agent in events.AGENTS)
+    for role in ("hooks", "mcp", "skill")[told["hooks"] is None :]:
         assert told[role]["wired"]
         assert not told[role]["missing"]
     uninstalled(agent)
@@ -155,13 +285,31 @@ def test_a_command_that_moved_is_renewed_in_its_place(agent, home):
     installed(agent, Command(("/old place/bin/rmem",)))
     report = agent_report(tool(agent))
     assert report["state"] == "incomplete"
-    assert report["hooks"]["outdated"]
+    assert report["hooks"] is None or report["hooks"]["outdated"]
     assert report["mcp"]["outdated"]
     installed(agent)
     assert agent_report(tool(agent))["state"] == "installed"
     assert not any("old place" in path.read_text() for path in home.rglob("*") if path.is_file())
     uninstalled(agent)
     assert everything(home) == before
+
+
+def test_a_tool_without_hooks_is_complete_with_its_server_and_skill(home):
+    folder = home / ".other"
+    other = Tool("other", "Other", folder, (), (Server(folder / "mcp.json", server_of(Command())), skill(folder)))
+    told = agent_report(other)
+    assert (told["state"], told["hooks"], told["self_test"]) == ("not installed", None, None)
+    install(planned_install(other), Ledger())
+    told = agent_report(other)
+    assert (told["state"], told["hooks"], told["self_test"]) == ("installed", None, None)
+    assert health.agent_finding(told).ok
+    assert health.NO_HOOKS in health.agent_finding(told).detail
+    shared = planned_uninstall(other, Ledger(), [other])
+    assert shared.changes == []  # what a tool that stays needs is kept, by its server alone
+    (folder / "skills/remanence/SKILL.md").unlink()
+    told = agent_report(other)
+    assert told["state"] == "incomplete"
+    assert not health.agent_finding(told).ok
 
 
 def settings_files(home: Path) -> list[Path]:
@@ -174,6 +322,10 @@ def settings_files(home: Path) -> list[Path]:
         "mcp.json",
         "opencode.jsonc",
         "mcp-config.json",
+        "settings.jsonc",
+        "cline_mcp_settings.json",
+        "kilo.jsonc",
+        "mcp_config.json",
     )
     return [path for path in sorted(home.rglob("*")) if path.name in names and ".copilot/settings" not in str(path)]
 
@@ -234,6 +386,13 @@ BROKEN = {
     "gemini": (".gemini/settings.json", '["x"]', "must be an object"),
     "opencode": (".config/opencode/opencode.json", '{"mcp": 3}', "mcp must be an object"),
     "copilot": (".copilot/mcp-config.json", "\x00\x01", "line 1"),
+    "amp": (".config/amp/settings.json", '{"amp.mcpServers": []}', "amp.mcpServers must be an object"),
+    "cline": (".cline/data/settings/cline_mcp_settings.json", '{"mcpServers": {', "line 1"),
+    "kilo": (".config/kilo/kilo.json", '{"mcp": "x"}', "mcp must be an object"),
+    "kiro": (".kiro/settings/mcp.json", "[]", "must be an object"),
+    "qwen": (".qwen/settings.json", "{]", "line 1"),
+    "windsurf": (".codeium/windsurf/mcp_config.json", '{"mcpServers": 1}', "mcpServers must be an object"),
+    "zed": (".config/zed/settings.json", '{"context_servers": null}', "context_servers must be an object"),
 }
 
 
@@ -336,6 +495,10 @@ def test_a_file_that_changes_between_plan_and_write_is_not_overwritten(home):
         ("copilot", "COPILOT_HOME", ["hooks/remanence.json", "mcp-config.json", "skills/remanence/SKILL.md"]),
         ("opencode", "XDG_CONFIG_HOME", ["opencode/plugins/remanence.js", "opencode/opencode.json"]),
         ("opencode", "OPENCODE_CONFIG_DIR", ["plugins/remanence.js", "opencode.json"]),
+        ("cline", "CLINE_DIR", ["data/settings/cline_mcp_settings.json", "skills/remanence/SKILL.md"]),
+        ("kilo", "XDG_CONFIG_HOME", ["kilo/kilo.jsonc"]),
+        ("qwen", "QWEN_HOME", ["settings.json", "skills/remanence/SKILL.md"]),
+        ("zed", "XDG_CONFIG_HOME", ["zed/settings.json"]),
     ],
 )
 def test_folders_move_as_the_tools_move_them(agent, variable, expected, home, tmp_path, monkeypatch):
@@ -343,6 +506,33 @@ def test_folders_move_as_the_tools_move_them(agent, variable, expected, home, tm
     installed(agent)
     there = everything(tmp_path / "moved")
     assert set(expected) <= set(there)
+
+
+@pytest.mark.parametrize(("agent", "variable"), [("amp", "AMP_SETTINGS_FILE"), ("cline", "CLINE_MCP_SETTINGS_PATH")])
+def test_a_file_of_servers_moves_as_its_tool_moves_it(agent, variable, home, tmp_path, monkeypatch):
+    monkeypatch.setenv(variable, str(tmp_path / "moved.json"))
+    installed(agent)
+    assert "rmem" in (tmp_path / "moved.json").read_text()
+    uninstalled(agent)
+    assert not (tmp_path / "moved.json").exists()
+    assert everything(home) == {}
+
+
+@pytest.mark.parametrize(
+    ("agent", "there", "used"),
+    [
+        ("amp", ["settings.jsonc"], "settings.jsonc"),
+        ("amp", ["settings.jsonc", "settings.json"], "settings.json"),  # Amp itself reads only this one then
+        ("kilo", ["kilo.json"], "kilo.json"),
+    ],
+)
+def test_of_two_names_of_a_file_the_one_that_is_there_is_used(agent, there, used, home):
+    folder = home / ".config" / agent
+    folder.mkdir(parents=True)
+    for name in there:
+        (folder / name).write_text("{}\n")
+    installed(agent)
+    assert [path.name for path in sorted(folder.glob("*.json*")) if "rmem" in path.read_text()] == [used]
 
 
 def test_the_program_is_named_by_its_path_where_no_shell_finds_it(home, tmp_path, monkeypatch):
