@@ -10,6 +10,7 @@ RemanenceError
 ├── StoreError                a store could not do what was asked
 │   ├── StoreClosedError      used after close()
 │   ├── StoreBusyError        another process held the write lock for too long
+│   │   └── StoreMovedError   these rows are on another server now
 │   ├── StoreForkedError      the process was forked while a thread used the file
 │   ├── StoreFullError        no space left on the device
 │   ├── StoreReadOnlyError    the file or its folder cannot be written

@@ -169,12 +169,18 @@ class AgentMemoryAPI:
             space = self._spaces.setdefault(agent_id, space)
         return space
 
-    def force_memory_maintenance(self, agent_id: str | None = None, *, dry_run: bool = False) -> dict[str, Any]:
-        """Rebalance the tiers of one agent or of all; return how many memories moved each way, in total and by agent.
-        With `dry_run`, count without moving."""
+    def force_memory_maintenance(self, agent_id: str | None = None) -> dict[str, Any]:
+        """Rebalance the tiers of one agent or of all; return how many memories moved each way, in total and by
+        agent."""
+        return self._maintain(agent_id, self._system.rebalance)
+
+    def plan_memory_maintenance(self, agent_id: str | None = None) -> dict[str, Any]:
+        """Return how many memories `force_memory_maintenance` would move now, without moving any."""
+        return self._maintain(agent_id, self._system.plan)
+
+    def _maintain(self, agent_id: str | None, move: Callable[[str], dict[str, int]]) -> dict[str, Any]:
         with raise_maintenance_error(agent_id):
             agents = self._system.agents() if agent_id is None else [checks.name("agent_id", agent_id)]
-            move = self._system.plan if checks.flag("dry_run", dry_run) else self._system.rebalance
             by_agent = {agent: move(agent) for agent in agents}
             total: Counter[str] = Counter({"stm_to_im": 0, "im_to_ltm": 0})
             for moved in by_agent.values():

@@ -29,7 +29,7 @@ class SentenceTransformerEmbedder(Embedder):
     """
 
     def __init__(self, model: str) -> None:
-        require("sentence-transformers", "a SentenceTransformers model")
+        require("sentence-transformers", f"the SentenceTransformers model {model!r}")
         if not model:
             raise ConfigError(
                 "the embedder 'sentence-transformers' needs a model: write sentence-transformers:all-mpnet-base-v2"

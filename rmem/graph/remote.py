@@ -9,8 +9,11 @@ from urllib.parse import quote, urlencode
 
 from .. import checks
 from ..annotations import Moment, Names, Where
+from ..errors import ServerError
+from ..facts.by_model import FactReaderModel
 from ..facts.model import STATED
 from ..filters import Filter
+from ..stores.base import Progress
 from .graph import DIRECTIONS, Direction, Graph
 from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path, seconds
 
@@ -65,6 +68,17 @@ class RemoteGraph(Graph):
             "place": place,
         }
         return self._state("/facts", body)
+
+    def read_with(
+        self,
+        model: str | FactReaderModel,
+        where: Where | None = None,
+        *,
+        again: bool = False,
+        on_progress: Progress | None = None,
+    ) -> int:
+        """Not offered: a server sends nobody's memories to a model."""
+        raise ServerError("graph.read_with is not offered by a server; use it where the store is", status=501)
 
     def end(self, fact: Fact | str, when: Moment | None = None) -> Fact:
         return self._state(f"{_path(fact)}/end", {"when": _time("when", when)})

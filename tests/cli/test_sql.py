@@ -63,7 +63,7 @@ def test_a_statement_comes_from_a_file_or_standard_input(filled, tmp_path):
 
 
 def test_of_several_statements_all_run_and_the_last_is_told(filled):
-    script = "INSERT INTO runs (id) VALUES (3); SELECT $$a;b$$ AS x; SELECT count(*) AS n FROM runs"
+    script = "INSERT INTO runs (id) VALUES (3); SELECT 'a;b' AS x; SELECT count(*) AS n FROM runs"
     assert filled("sql", script, "--json").json["rows"] == [{"n": 3}]
     answer = filled("sql", "DELETE FROM runs WHERE id = 3; SELECT count(*) AS n FROM runs")
     assert (answer.out, answer.err) == ("n\n2\n", "1 row written\n(1 row)\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 import pytest
-from adapters import ADAPTERS, adapter, is_installed
+from framework_adapters import ADAPTERS, adapter, is_installed
 from matrix import BEGIN, END, PAGE, table, written
 
 from rmem import Brain

@@ -18,7 +18,8 @@ NDJSON = "application/x-ndjson"
 LIMIT = 1.0
 BUSY = 4.0
 """Seconds that a busy machine may add; the statements below ran for minutes."""
-UNSTOPPABLE = "SELECT length(('[' || repeat('1,', 20000000) || '1]')::jsonb::text)"
+_LIST = f"replace(replace('{'x' * 200}', 'x', '{'y' * 200}'), 'y', '{'1,' * 500}')"
+UNSTOPPABLE = f"SELECT length(('[' || {_LIST} || '1]')::jsonb::text)"
 """One call of a function that runs for many seconds."""
 HOSTILE = {
     "nested arrays": ("SELECT " + "ARRAY[" * 30 + "1" + "]" * 30, []),

@@ -53,7 +53,8 @@ def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run
         planned = [] if policy is None else access.brain.prune(policy, dry_run=True)
         hidden = {key for key, _ in planned if not is_known(access, key)}  # asked now: once pruned, nobody knows
         pruned = planned if policy is None or dry_run else access.brain.prune(policy)
-        moved = access.agents.force_memory_maintenance(agent, dry_run=dry_run)
+        agents = access.agents
+        moved = agents.plan_memory_maintenance(agent) if dry_run else agents.force_memory_maintenance(agent)
     return {
         **moved,
         "pruned": [{"memory_id": key, "retention": retained} for key, retained in pruned if key not in hidden],
