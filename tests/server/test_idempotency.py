@@ -367,7 +367,7 @@ def test_a_server_that_is_killed_before_it_answers_did_its_work_once(tmp_path, r
     assert client.post(QUERY, json={"query": "SELECT count(*) FROM u"}).json()["rows"] == [[1]]
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_servers_that_are_killed_at_any_moment_do_everything_once(tmp_path, request, engine):
     store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
     options = ["--store", store] if store else []
