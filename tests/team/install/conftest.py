@@ -47,8 +47,3 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rmem(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rmem:
     monkeypatch.chdir(home)
     return Rmem(tmp_path / "rmem")
-
-
-def everything(folder: Path) -> dict[str, bytes | None]:
-    """All files and folders below one, to compare before and after."""
-    return {str(one.relative_to(folder)): one.read_bytes() if one.is_file() else None for one in folder.rglob("*")}

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from conftest import everything
+from folder_contents import everything
 
 from rmem.cli import exit_codes
 from rmem.team.health import NO_HOOKS

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import everything
+from folder_contents import everything
 
 from rmem.errors import ConfigError
 from rmem.team import events, health

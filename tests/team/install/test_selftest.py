@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import psutil
 import pytest
-from conftest import everything
+from folder_contents import everything
 
 from rmem import Brain
 from rmem.cli import exit_codes
