@@ -185,22 +185,23 @@ class FilteredRows:
         return others
 
     def _neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        if not self.small:
-            return self._find_neighbour(name, at)
-        return self.once(name, lambda: self._all_neighbours(name)).take(at)
+        if self._rows is None or self.small:
+            return self.once(name, lambda: self._all_neighbours(name)).take(at)
+        found = self.column_at(name, at).astype(np.int64)
+        found[(at < 0) | (found >= self._end)] = -1
+        return np.where(found >= 0, self._positions_of(np.maximum(found, 0)), -1)
 
     def _all_neighbours(self, name: str) -> npt.NDArray[np.int64]:
-        """The neighbours of all rows; the last, which is that of -1, is -1."""
-        return np.append(self._find_neighbour(name, np.arange(self.size)), -1)
-
-    def _find_neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        found = self.column_at(name, at).astype(np.int64)
-        found[at < 0] = -1
-        if found.size and int(found.max()) >= self._end:
-            found[found >= self._end] = -1
+        """Return the neighbours of all rows; the last entry, which `take` finds for position -1, is -1."""
+        rows = self._columns[name][: self._end] if self._rows is None else self.column(name)
+        found = np.full(rows.size + 1, -1, np.int64)
+        inside = rows < self._end
         if self._rows is None:
-            return found
-        return np.where(found >= 0, self._positions_of(np.maximum(found, 0)), -1)
+            np.copyto(found[:-1], rows, where=inside)
+        else:
+            inside &= rows >= 0
+            found[:-1][inside] = self._positions_of(rows[inside].astype(np.int64))
+        return found
 
     def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
         """Return the positions of row numbers; -1 outside the filter."""

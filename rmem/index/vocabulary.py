@@ -14,14 +14,14 @@ from .bits import VectorColumns, top
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 32_768  # words with a vector; later ones still match exactly
-_FEW, _FEW_IN = 8, 0.01  # rows, and share of all rows, above which a word needs no similar words
+_FEW, _FEW_IN, _MANY = 8, 0.01, 64  # a word in more rows than 1 % of all, but 8 to 64, needs no similar words
 _REACH = 0.4  # largest share of differing sign bits of similar words; 0.5 is unrelated
 
 
 def needing(words: Sequence[Word], held: Mapping[int, int], rows: int) -> list[str]:
     """Return the words that need similar words: those that few rows contain. `held` is the number of rows with
     each of their terms. (On the development set, relatives of the others changed nothing or did harm.)"""
-    few = max(_FEW, _FEW_IN * rows)
+    few = min(max(_FEW, _FEW_IN * rows), _MANY)
     return [word.text for word in words if max((held[term] for term in word.hashes), default=0) <= few]
 
 

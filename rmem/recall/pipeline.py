@@ -19,7 +19,7 @@ from ..index.filtered_rows import FilteredRows
 from ..models import Hit
 from .budget import take_fitting
 from .engine import MODES, rank
-from .fact_paths import FactSource, similarity_by
+from .fact_paths import has_facts, similarity_by
 from .facts import DEPTH, FactRanking, rank_by_facts
 from .feedback import MAX_MOVED, LearnedFeedback, rank_by_feedback
 from .hybrid import Ranked
@@ -160,8 +160,8 @@ def _fact_ranking(
     store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest
 ) -> FactRanking | None:
     """Return the inputs of ranking by facts; None if facts are not used."""
-    share = request.settings.facts
-    if request.mode != "hybrid" or not share or not isinstance(store, FactSource):
+    share, source = request.settings.facts, store
+    if request.mode != "hybrid" or not share or not has_facts(source):
         return None
 
     def texts(seqs: Sequence[int]) -> dict[int, str]:
@@ -177,9 +177,9 @@ def _fact_ranking(
             shown = {seq for seq, memory in store.memories_at(list(seqs)) if request.where.matches(memory)}
         return [fact for fact in facts if fact.seq in shown]
 
-    similarity = similarity_by(store.word_vectors)
+    similarity = similarity_by(source.word_vectors)
     only_ranked = bool(request.question.must or request.question.must_not)
-    return FactRanking(store, similarity, inside, texts, share, only_ranked)
+    return FactRanking(source, similarity, inside, texts, share, only_ranked)
 
 
 def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:
