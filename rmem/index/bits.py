@@ -4,14 +4,15 @@ for every row in well under a microsecond a hundred rows; the codes then score t
 the store holds the float32 originals for the last word.
 
 Signs are taken around a centre, the mean of the first thousand vectors, because real embeddings crowd into one
-half of their space; until there are that many, the codes are scanned. Vectors of few dimensions are projected
-onto 512 fixed directions first."""
+half of their space; until there are that many, the codes are scanned. Vectors are rotated first, because the
+dimensions of an embedding differ in variance and the sign of a small one says little: half as many candidates then
+hold the nearest ones. Vectors of few dimensions are projected onto 512 fixed directions instead."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ Distances = npt.NDArray[np.uint8 | np.uint16]
 
 FEW_DIMENSIONS = 32  # up to here the codes are scanned, which costs no more than bits
 _MIN_BITS = 256
+_MAX_ROTATED = 512  # dimensions; rotating longer vectors takes longer than all else about them
 _PROJECTED_BITS = 512  # sign bits for vectors with fewer dimensions
 _SAMPLE = 256
 ALL_CLOSE = 2048  # rows up to which comparing codes is as fast as comparing bits
@@ -65,6 +67,21 @@ def encode(vectors: Matrix) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float3
     return np.rint(vectors / safe).astype(np.int8), scales
 
 
+@lru_cache(maxsize=8)
+def directions(dimension: int) -> Matrix | None:
+    """Return the directions whose signs are the bits of a vector, as columns; None for its own dimensions."""
+    rng = np.random.default_rng(20_260_501)
+    if dimension < _MIN_BITS:
+        return rng.standard_normal((dimension, _PROJECTED_BITS)).astype(np.float32)
+    if dimension > _MAX_ROTATED:
+        return None
+    # A cosine transform with random signs: orthogonal, and made in a millisecond.
+    numbers = np.arange(dimension, dtype=np.float32)
+    waves: Matrix = np.cos(np.outer(numbers + np.float32(0.5), numbers * np.float32(np.pi / dimension)))
+    waves *= rng.choice(np.array([-1, 1], np.float32), dimension)[:, None]
+    return waves
+
+
 class VectorColumns:
     """The vectors of an index by row number. Rows without a vector have scale 0 and score 0."""
 
@@ -78,10 +95,8 @@ class VectorColumns:
         self.centre: Vector | None = None
         self._sampled: tuple[tuple[int, int], Matrix] | None = None
         self._directions: Matrix | None = None
-        if FEW_DIMENSIONS < dimension < _MIN_BITS:
-            rng = np.random.default_rng(20_260_501)
-            self._directions = rng.standard_normal((dimension, _PROJECTED_BITS)).astype(np.float32)
         if dimension > FEW_DIMENSIONS:
+            self._directions = directions(dimension)
             self.words = [np.empty(0, np.uint64) for _ in range(-(-self.used_bits // 64))]
 
     def reserve(self, rows: int) -> None:

@@ -374,8 +374,9 @@ _COLUMNS = (
 )
 
 
-_FIRST, _ERRORS, _MOST = 1024, 3.0, 0.1
+_FIRST, _ERRORS, _MOST = 1024, 3.0, 0.05
 _ALL_CLOSE = 16_384
+_SPARE = 8  # rows beyond k whose originals are read, because codes are accurate to 0.001
 
 
 def nearest_rows(
@@ -401,7 +402,7 @@ def nearest_rows(
             within = within[allowed[within]]
         if within.size > many.size:
             many, close = within, found_rows.close_cosines(query, within)
-    few = many[top(close, k + 24)]
+    few = many[top(close, k + _SPARE)]
     exact = found_rows.exact_cosines(query, few)
     best = top(exact, k)
     return few[best], exact[best]

@@ -25,7 +25,7 @@ from .vocabulary import PackedWords
 FORMAT = 2  # raise with every change of the arrays of a segment
 TARGET_RATIO = 4  # a new segment absorbs older ones up to this many times its size
 MAX_ROWS = 262_144
-_WORD_ARRAYS = ("hashes", "codes", "scales", "bits", "centre")
+_WORD_ARRAYS = ("hashes", "codes", "scales", "signs", "centre")
 
 
 class BadSegment(Exception):
@@ -137,7 +137,7 @@ def sound_postings(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int)
 def sound_vectors(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int) -> bool:
     """Whether the arrays of packed vectors are consistent, and with a number of rows."""
     sound = arrays[f"{name}.codes"].shape[0] == rows and arrays[f"{name}.scales"].shape == (rows,)
-    return sound and (f"{name}.bits" not in arrays or arrays[f"{name}.bits"].shape[1] == rows)
+    return sound and (f"{name}.signs" not in arrays or arrays[f"{name}.signs"].shape[1] == rows)
 
 
 def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Segment:
@@ -164,7 +164,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
         arrays["vectors.codes"] = index.vectors.codes[kept]
         arrays["vectors.scales"] = index.vectors.scales[kept]
         if index.vectors.centre is not None:
-            arrays["vectors.bits"] = np.stack([word[kept] for word in index.vectors.words])
+            arrays["vectors.signs"] = np.stack([word[kept] for word in index.vectors.words])
             arrays["vectors.centre"] = index.vectors.centre
     words = index.vocabulary.packed(arrays["terms.terms"])
     arrays["words.text"] = np.frombuffer("\n".join(words.words).encode(), np.uint8)
@@ -223,7 +223,7 @@ def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
     index.vectors.append_codes(
         codes,
         segment.arrays["vectors.scales"],
-        segment.arrays.get("vectors.bits"),
+        segment.arrays.get("vectors.signs"),
         segment.arrays.get("vectors.centre"),
     )
 

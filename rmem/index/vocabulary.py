@@ -30,7 +30,7 @@ class PackedWords(NamedTuple):
     words: list[str]
     codes: npt.NDArray[np.int8] | None
     scales: npt.NDArray[np.float32] | None
-    bits: npt.NDArray[np.uint64] | None
+    signs: npt.NDArray[np.uint64] | None
     centre: npt.NDArray[np.float32] | None
 
 
@@ -67,19 +67,19 @@ class Vocabulary:
             return
         self._embed_pending()
         hashes, words = packed.hashes.tolist(), packed.words
-        bits, centre = packed.bits, packed.centre
+        signs, centre = packed.signs, packed.centre
         if self._words or len(words) > _LIMIT:
             fresh = [at for at, hashed in enumerate(hashes) if hashed not in self._at]
             fresh = fresh[: max(0, _LIMIT - len(self._words))]
             hashes, words = [hashes[at] for at in fresh], [words[at] for at in fresh]
-            codes, scales, bits, centre = codes[fresh], scales[fresh], None, None
+            codes, scales, signs, centre = codes[fresh], scales[fresh], None, None
         first = len(self._words)
         self._at.update(zip(hashes, range(first, first + len(hashes)), strict=True))
         self._hashes += hashes
         self._words += words
         if self._columns is None:
             self._columns = VectorColumns(codes.shape[1])
-        self._columns.append_codes(codes, scales, bits, centre)
+        self._columns.append_codes(codes, scales, signs, centre)
         self._relatives.clear()
 
     def packed(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
@@ -92,8 +92,8 @@ class Vocabulary:
             return PackedWords(hashes, words, None, None, None, None)
         columns = self._columns
         known = columns.centre is not None
-        bits = np.stack([word[at] for word in columns.words]) if known else None
-        return PackedWords(hashes, words, columns.codes[at], columns.scales[at], bits, columns.centre)
+        signs = np.stack([word[at] for word in columns.words]) if known else None
+        return PackedWords(hashes, words, columns.codes[at], columns.scales[at], signs, columns.centre)
 
     def _embed_pending(self) -> None:
         done = 0 if self._columns is None else self._columns.size

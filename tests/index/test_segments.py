@@ -177,3 +177,13 @@ def test_merging_keeps_the_number_of_segments_small(sizes, fresh):
         assert merged <= segments.MAX_ROWS or taken == 0
         held = [*held[: len(held) - taken], merged]
     assert len(held) <= len(sizes) + 12 + sum(held) // (segments.MAX_ROWS // 2)
+
+
+def test_sign_bits_of_an_earlier_kind_are_computed_again():
+    index = _index(_rows(1200, dimension=256))
+    segment = segments.pack(index, 0, index.last_seq, 0)
+    segment.arrays["vectors.bits"] = ~segment.arrays.pop("vectors.signs")  # what earlier versions wrote, not rotated
+    read = RecallIndex(None)
+    segments.absorb(read, _stored(segment))
+    for now, before in zip(read.vectors.words, index.vectors.words, strict=True):
+        np.testing.assert_array_equal(now[:1200], before[:1200])

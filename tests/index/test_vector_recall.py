@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rmem import Brain, Filter
+from rmem.index import bits
 from rmem.index import filtered_rows as filtered_rows_module
 from rmem.index.filtered_rows import FilteredRows, nearest_rows
 from rmem.index.recall_index import RecallIndex
@@ -170,3 +171,16 @@ def test_nearest_of_a_million_are_the_true_nearest(dimension):
         (Filter(max_step=499_999), slice(0, 500_000)),
     ):
         assert recall_at_10(index, vectors, questions, where, rows) >= 0.999
+
+
+def test_dimensions_of_small_variance_do_not_spoil_the_estimate():
+    rng = np.random.default_rng(3)
+    spread = np.geomspace(4, 0.1, 256)  # as in an embedding whose dimensions are sorted by variance
+    vectors = bits.unit((rng.standard_normal((20_000, 256)) * spread).astype(np.float32))
+    columns = bits.VectorColumns(256)
+    columns.append(vectors)
+    found = 0
+    for query in bits.unit((rng.standard_normal((40, 256)) * spread).astype(np.float32)):
+        nearest = np.argsort(-(vectors @ query))[:10]
+        found += len(set(nearest) & set(columns.estimate(query, None, 20_000).best(448)))
+    assert found >= 0.85 * 400  # 0.90; 0.25 with the signs of the dimensions themselves

@@ -97,7 +97,7 @@ class _Group:
         assert self._bits is not None
         arrays |= {"codes": self._bits.codes[slots], "scales": self._bits.scales[slots]}
         if self._bits.centre is not None:
-            arrays |= {"bits": np.stack([word[slots] for word in self._bits.words]), "centre": self._bits.centre}
+            arrays |= {"signs": np.stack([word[slots] for word in self._bits.words]), "centre": self._bits.centre}
         return arrays
 
     def absorb(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -111,7 +111,7 @@ class _Group:
         assert self._bits is not None
         self.slots.add(arrays["rows"], arrays["prints"])
         # The scales are copied because they say which vectors are gone.
-        self._bits.append_codes(arrays["codes"], arrays["scales"].copy(), arrays.get("bits"), arrays.get("centre"))
+        self._bits.append_codes(arrays["codes"], arrays["scales"].copy(), arrays.get("signs"), arrays.get("centre"))
 
     def vectors(self) -> Vectors:
         if self.snapshot is None:
