@@ -110,7 +110,7 @@ class Link:
                 self.give_back(connection)
                 if answer.status < 300:
                     return raw
-                status, asked = answer.status, answer.headers.get("Retry-After", "")
+                status, retry_after = answer.status, answer.headers.get("Retry-After", "")
                 message = _message(answer, raw)
             except TimeoutError:
                 connection.close()
@@ -120,12 +120,12 @@ class Link:
                 connection.close()
                 if not fresh:
                     continue  # the server had closed an idle connection
-                status, asked, message = 0, "", f"{self.url} cannot be reached: {error!r}"
-            passes = status in (0, 429, 503) or (status == 409 and asked)
+                status, retry_after, message = 0, "", f"{self.url} cannot be reached: {error!r}"
+            passes = status in (0, 429, 503) or (status == 409 and retry_after)
             if not passes or attempt == self._attempts:
                 raise self._error_of(status or 503, message, self._remedy)
-            if re.fullmatch(r"\d+", asked):
-                wait = min(float(asked), _LONGEST_PAUSE)
+            if re.fullmatch(r"\d+", retry_after):
+                wait = min(float(retry_after), _LONGEST_PAUSE)
             _log.warning("%s; trying again in %.1f s", message, wait)
             time.sleep(wait)
             attempt += 1

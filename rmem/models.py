@@ -159,7 +159,7 @@ class Memory:
         if vectors:
             held = self.embeddings
             document["embeddings"] = {
-                name: None if (one := getattr(held, name)) is None else one.tolist() for name in VECTORS
+                name: None if (vector := getattr(held, name)) is None else vector.tolist() for name in VECTORS
             }
         return document
 
@@ -169,19 +169,19 @@ class Memory:
         if not isinstance(data, Mapping):
             raise checks.refuse("memory", "a mapping", data)
         checks.known_fields("a memory", data, _JSON_NAMES)
-        for one in FIELDS:
-            if one.required and one.name not in data:
-                raise InputError(f"a memory must have the field {one.name!r}", field=one.name)
+        for field in FIELDS:
+            if field.required and field.name not in data:
+                raise InputError(f"a memory must have the field {field.name!r}", field=field.name)
         for key in ("metadata", "embeddings"):
             if data.get(key) is not None and not isinstance(data[key], Mapping):
                 raise checks.refuse(key, "a mapping", data[key])
         body, vectors = data.get("metadata") or {}, data.get("embeddings") or {}
         checks.known_fields("metadata", body, _BOOKKEEPING_NAMES)
         checks.known_fields("embeddings", vectors, VECTORS)
-        read = {one.name: one.read(data) for one in FIELDS if one.name != "text"}
+        read = {field.name: field.read(data) for field in FIELDS if field.name != "text"}
         return cls(
             **read,
-            bookkeeping=Bookkeeping(*(one.read(body) for one in BOOKKEEPING)),
+            bookkeeping=Bookkeeping(*(spec.read(body) for spec in BOOKKEEPING)),
             embeddings=Embeddings(
                 **{
                     key: checks.vector(f"embeddings.{key}", value, low=8 if key == "full_vector" else 1)
@@ -197,18 +197,18 @@ FIELDS: tuple[Field, ...] = declared(Memory)
 """The fields of a memory, without its bookkeeping and embeddings."""
 BOOKKEEPING: tuple[Field, ...] = declared(Bookkeeping, "bookkeeping")
 """The fields of its bookkeeping, which JSON calls "metadata"."""
-VECTORS = tuple(one.name for one in fields(Embeddings))
-_NAMES = tuple(one.name for one in fields(Memory))
-_BOOKKEEPING_NAMES = tuple(one.name for one in BOOKKEEPING)
+VECTORS = tuple(field.name for field in fields(Embeddings))
+_NAMES = tuple(field.name for field in fields(Memory))
+_BOOKKEEPING_NAMES = tuple(field.name for field in BOOKKEEPING)
 _JSON_NAMES = tuple("metadata" if name == "bookkeeping" else name for name in _NAMES)
 _DOCUMENTED = _JSON_NAMES[: _NAMES.index("embeddings") + 1]
 _copied: Callable[[Memory], Memory] = compiled(["m"], f"Memory({', '.join(f'm.{n}' for n in _NAMES)})", Memory=Memory)
 
 
-def _json_expression(one: Field) -> str:
+def _json_expression(field: Field) -> str:
     """Return the expression for a field of the memory `m` in JSON."""
-    listed = f"None if m.{one.path} is None else list(m.{one.path})"
-    return f"{one.name!r}: {listed if one.kind.startswith('tuple') else f'm.{one.path}'}"
+    listed = f"None if m.{field.path} is None else list(m.{field.path})"
+    return f"{field.name!r}: {listed if field.kind.startswith('tuple') else f'm.{field.path}'}"
 
 
 _told: Callable[[Memory], dict[str, Any]] = compiled(
@@ -222,7 +222,7 @@ def memory_maker(
 ) -> Callable[..., Memory]:
     """Return a function that makes a memory from some arguments. `values` has an expression for each path, such as
     "bookkeeping.memory_type"; `only_if` is "condition else what to do". In all of them `names` may occur."""
-    own = ", ".join(values[one.path] for one in BOOKKEEPING)
+    own = ", ".join(values[field.path] for field in BOOKKEEPING)
     whole = ", ".join(f"Bookkeeping({own})" if name == "bookkeeping" else values[name] for name in _NAMES)
     guard = f" if {only_if}" if only_if else ""
     return compiled(arguments, f"Memory({whole}){guard}", Memory=Memory, Bookkeeping=Bookkeeping, **names)

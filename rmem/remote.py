@@ -236,7 +236,7 @@ class RemoteBrain(Brain):
             )
             found += page["memories"]
             cursor = page["next_cursor"]
-        return Memories(Memory.from_dict(one) for one in found[passed:])
+        return Memories(Memory.from_dict(document) for document in found[passed:])
 
     def count(self, where: Where | None = None) -> int:
         query = urlencode({"where": json.dumps(Filter.of(where).to_dict()), "limit": 1})
@@ -285,7 +285,7 @@ class RemoteBrain(Brain):
         }
         answer = self._ask("POST", "/recall", {name: value for name, value in body.items() if value is not None})
         recall = self._recalls.new(question, chosen, self._keep_feedback, answer["recall_id"])
-        return Hits([_hit(one) for one in answer["hits"]], recall)
+        return Hits([_hit(hit) for hit in answer["hits"]], recall)
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         try:
@@ -301,8 +301,8 @@ class RemoteBrain(Brain):
         return feedback[0]
 
     def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
-        said = feedback[0]  # the server derives the rest
-        body = {"recall_id": said.recall_id, "useful": said.useful, "memory_id": said.memory_id or None}
+        given = feedback[0]  # the server derives the rest
+        body = {"recall_id": given.recall_id, "useful": given.useful, "memory_id": given.memory_id or None}
         self._ask("POST", "/feedback", body)
 
     @property

@@ -40,12 +40,12 @@ def facts(cli: CliContext, file: str, settings: str | None) -> None:
     columns = ("SET", *(name.upper() for name in MEASURES), "QUESTIONS", "FACTS")
     rows = [
         (
-            one_line(one["name"]),
-            *(f"{100 * one[name]:.1f}" for name in MEASURES),
-            f"{one['questions']:,}",
-            f"{one['facts']:,}",
+            one_line(part["name"]),
+            *(f"{100 * part[name]:.1f}" for name in MEASURES),
+            f"{part['questions']:,}",
+            f"{part['facts']:,}",
         )
-        for one in report["sets"]
+        for part in report["sets"]
     ]
     if cli.is_terminal:
         table(columns, rows, right=range(1, 5))

@@ -100,13 +100,13 @@ def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | Non
     columns = ("SET", "HITS", "AUC", "OFF BY", "SAID → RIGHT")
     rows = [
         (
-            one_line(one["name"]),
-            f"{one['hits']:,}",
-            "–" if one["auc"] is None else f"{one['auc']:.3f}",
-            f"{one['error']:.3f}",
-            " ".join(f"{part['said']:.2f}→{part['right']:.2f}" for part in one["bins"]),
+            one_line(report["name"]),
+            f"{report['hits']:,}",
+            "–" if report["auc"] is None else f"{report['auc']:.3f}",
+            f"{report['error']:.3f}",
+            " ".join(f"{part['said']:.2f}→{part['right']:.2f}" for part in report["bins"]),
         )
-        for one in reports
+        for report in reports
     ]
     if cli.is_terminal:
         table(columns, rows, right=range(1, 4))
@@ -121,10 +121,10 @@ def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[t
     ]
 
 
-def _compare(one: dict[str, Any]) -> None:
-    names = list(one["systems"])
-    for measure, comparison in one.get("comparison", {}).items():
+def _compare(report: dict[str, Any]) -> None:
+    names = list(report["systems"])
+    for measure, comparison in report.get("comparison", {}).items():
         if comparison["better"] is not None:
             better = one_line(names[0 if comparison["better"] == "first" else 1])
             points = f"{100 * abs(comparison['difference']):.1f} points of {measure}, p {comparison['p']:.4f}"
-            click.echo(f"{one_line(one['name'])}: {better} is better by {points}")
+            click.echo(f"{one_line(report['name'])}: {better} is better by {points}")

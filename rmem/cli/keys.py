@@ -76,14 +76,14 @@ def list_(cli: CliContext) -> None:
     columns = ("KIND", "VERSION", "MADE", "MEMORIES", "MASTER", "OPENS")
     rows = [
         (
-            one["kind"],
-            str(one["version"]),
-            moment(one["created"]),
-            f"{one['memories']:,}",
-            one["master"],
-            _opens_text(one),
+            key["kind"],
+            str(key["version"]),
+            moment(key["created"]),
+            f"{key['memories']:,}",
+            key["master"],
+            _opens_text(key),
         )
-        for one in found
+        for key in found
     ]
     if cli.is_terminal:
         table(columns, rows, right=(1, 3))

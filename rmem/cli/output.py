@@ -27,7 +27,9 @@ def visible(text: str) -> str:
     text = text.expandtabs(4)
     if text.isprintable():
         return text
-    return "".join(one if one == "\n" or not _is_control(one) else _escape(one) for one in text)
+    return "".join(
+        character if character == "\n" or not _is_control(character) else _escape(character) for character in text
+    )
 
 
 def _is_control(character: str) -> bool:

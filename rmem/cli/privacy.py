@@ -46,14 +46,23 @@ def check(cli: CliContext, text: tuple[str, ...]) -> None:
         kept = None
     if cli.json:
         found = [
-            {"kind": one.kind, "rule": one.rule, "start": one.start, "end": one.end, "action": policy.actions[one.kind]}
-            for one in findings
+            {
+                "kind": finding.kind,
+                "rule": finding.rule,
+                "start": finding.start,
+                "end": finding.end,
+                "action": policy.actions[finding.kind],
+            }
+            for finding in findings
         ]
         cli.document({"findings": found, "kept": kept})
         return
     if findings:
         columns = ("KIND", "RULE", "ACTION", "AT")
-        rows = [(one.kind, one.rule, policy.actions[one.kind], f"{one.start}-{one.end}") for one in findings]
+        rows = [
+            (finding.kind, finding.rule, policy.actions[finding.kind], f"{finding.start}-{finding.end}")
+            for finding in findings
+        ]
         if cli.is_terminal:
             table(columns, rows)
         else:

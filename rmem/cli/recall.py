@@ -73,11 +73,11 @@ def recall(
       rmem recall "open questions" --token-budget 2000 --json
       rmem recall "flaky tests" -n 50 --csv > tests.csv
     """
-    asked, where = text_of(question), filter_of(filters)
+    question_text, where = text_of(question), filter_of(filters)
     then = None if as_of is None else checks.moment("as_of", as_of, end_of_day=True)
     with cli.brain_or_empty() as brain:
         hits = brain.recall(
-            asked,
+            question_text,
             k=k if then is None else _AS_OF_FACTOR * k,
             where=where,
             mode=mode,
@@ -95,7 +95,7 @@ def recall(
         hits[:] = [hit for hit in hits if held(hit.memory, then)]
         hits[:] = (hits if token_budget is None else take_fitting(hits, lambda hit: hit.text, token_budget))[:k]
     if cli.json:
-        cli.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
+        cli.document({"question": question_text, "hits": [hit.to_dict() for hit in hits]})
         return
     if not hits:
         cli.note("Nothing recalled.")

@@ -200,7 +200,7 @@ def move_workspace(cli: CliContext, workspace: str, to: str, servers: tuple[str,
 
 def _servers(given: tuple[str, ...]) -> dict[str, str] | None:
     """NAME=ADDRESS as the settings take it; None where nothing is given."""
-    return {name: address for name, _, address in (one.partition("=") for one in given)} or None
+    return {name: address for name, _, address in (pair.partition("=") for pair in given)} or None
 
 
 def _settings_of(cli: CliContext, data: str | None, servers: tuple[str, ...] = ()) -> ServerSettings:

@@ -168,7 +168,7 @@ class EnhancedAgentMemory:
 
     def _replaced(self) -> list[MemoryStore[Any]]:
         """The stores that were put in the place of ours."""
-        held = [one.store for one in (self._values, self._others) if one is not None]
+        held = [values.store for values in (self._values, self._others) if values is not None]
         return held if self._similar is None else [*held, self._similar]
 
     # Experiences
@@ -176,18 +176,18 @@ class EnhancedAgentMemory:
     def add_experience(self, text: str, importance: float = 1, meta: Mapping[str, Any] | None = None) -> str:
         """Store an experience; return its key. Importance counts 1, 2, 3 … as in the guide (1 is ordinary); with a
         decimal point it is a share from 0 to 1."""
-        said = checks.json_object("meta", {"importance": importance, **(meta or {})})
+        fields = checks.json_object("meta", {"importance": importance, **(meta or {})})
         share = importance_of(importance)
         checks.text("text", text)
         if self._values is None:
-            kept = self._long_term.write("experience", text, {"meta": said}, importance=share)
+            kept = self._long_term.write("experience", text, {"meta": fields}, importance=share)
             key, text = self._long_term.key_of(kept), kept.text
         else:
             key = self._values.new_key("experience")
-            one = Entry(key, text, said)
-            one = one if self.brain.privacy is None else apply_policy(self.brain.privacy, one)
-            text = one.value
-            self._values.store.add(key, text, one.meta)
+            entry = Entry(key, text, fields)
+            entry = entry if self.brain.privacy is None else apply_policy(self.brain.privacy, entry)
+            text = entry.value
+            self._values.store.add(key, text, entry.meta)
         if self._similar is not None:
             self._similar.add(key, text)
         return key
@@ -297,8 +297,8 @@ class EnhancedAgentMemory:
         if memory is None:
             value = None if self._values is None else self._values.store.get(key)
             return None if value is None else {"key": key, "text": text_of(value)}
-        said = _message(memory) if memory.type == "message" else {}
-        return restore({"type": memory.type, "text": memory.text, **self._fields(memory), **said})
+        message = _message(memory) if memory.type == "message" else {}
+        return restore({"type": memory.type, "text": memory.text, **self._fields(memory), **message})
 
     @property
     def tool_call_history(self) -> list[dict[str, Any]]:

@@ -74,16 +74,16 @@ class Calls:
 
 def visible_memory(caller: Caller, memory_id: str, place: Place, *, field: str = "id") -> Experience:
     """Return a memory that the caller may see; ToolError as for an unknown id if it belongs to others."""
-    one = caller.team.get(memory_id)
-    if one is None or one.memory.place not in caller.team.visible(place):
+    experience = caller.team.get(memory_id)
+    if experience is None or experience.memory.place not in caller.team.visible(place):
         where = place.id if isinstance(place, Repository) else place
         here = "outside any repository" if where is None else f"in {where}"
         raise ToolError(
             f"{field}: there is no memory {memory_id!r} {here}; name its repository if it belongs to another"
         )
-    return check_stale(caller, one, place)
+    return check_stale(caller, experience, place)
 
 
-def check_stale(caller: Caller, one: Experience, place: Place) -> Experience:
+def check_stale(caller: Caller, experience: Experience, place: Place) -> Experience:
     """Check whether a memory may be out of date, if the caller's repository is on this machine."""
-    return caller.team.checked(one, place) if isinstance(place, Repository) else one
+    return caller.team.checked(experience, place) if isinstance(place, Repository) else experience

@@ -57,18 +57,18 @@ class Host(ABC):
     """Decides whose memory a call uses and where it runs."""
 
     @abstractmethod
-    def caller(self, asked: Asked) -> AbstractContextManager[Caller]:
+    def caller(self, request: Asked) -> AbstractContextManager[Caller]:
         """Identify the caller; hold its store open while the context lasts."""
 
-    async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
+    async def reading(self, call: Callable[[], Result], request: Asked) -> Result:
         """Run a call that only reads, in a thread."""
         return await to_thread.run_sync(call)
 
-    async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
+    async def writing(self, call: Callable[[], Result], request: Asked) -> Result:
         """Run a call that writes, in a thread."""
         return await to_thread.run_sync(call)
 
-    def told(self, error: RemanenceError, asked: Asked) -> str:
+    def told(self, error: RemanenceError, request: Asked) -> str:
         """Return the message of an error as far as the client may see it."""
         return str(error)
 

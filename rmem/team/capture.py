@@ -94,27 +94,27 @@ class Capture:
         policy = self._brain.privacy
         if policy is None:
             return event
-        told = {
+        cleaned = {
             name: _allowed(policy, getattr(event, name)) for name in ("prompt", "command", "output", "message", "input")
         }
-        return event._replace(**told)
+        return event._replace(**cleaned)
 
     # Prompts
 
     def _prompt(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
-        said = event.prompt.strip()[:_LONG_PROMPT]
-        if not said:
+        prompt = event.prompt.strip()[:_LONG_PROMPT]
+        if not prompt:
             return
-        state.prompts = [*state.prompts, said][-10:]
-        if is_request(said):
+        state.prompts = [*state.prompts, prompt][-10:]
+        if is_request(prompt):
             if state.task:
-                state.requests = [*state.requests, said][-_MANY_REQUESTS:]
+                state.requests = [*state.requests, prompt][-_MANY_REQUESTS:]
             else:
-                state.task = said
-        for one in sayings(said):
-            weight = 0.8 if one.kind == "preference" else 0.7
-            note = _note(event, team, one.text, one.kind, importance=weight).at(where)
-            self._keep(note if one.sure else waiting(note), team)
+                state.task = prompt
+        for saying in sayings(prompt):
+            weight = 0.8 if saying.kind == "preference" else 0.7
+            note = _note(event, team, saying.text, saying.kind, importance=weight).at(where)
+            self._keep(note if saying.sure else waiting(note), team)
 
     # Tools
 
@@ -136,26 +136,26 @@ class Capture:
 
     def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         failed = has_failed(event.command, event.output, event.failed)
-        told = essence(event.output, _LONG_ERROR)
+        lines = essence(event.output, _LONG_ERROR)
         key = command_key(event.command, event.cwd, str(where.root) if where else "")
-        output = {"command": event.command[:300], "failed": failed, "output": told[-600:], "time": event.time}
+        output = {"command": event.command[:300], "failed": failed, "output": lines[-600:], "time": event.time}
         state.note_output({**output, "key": key})
         if failed:
-            if told:
-                self._note_failure(key, told, event, state)
-                self._keep_output(event, key, told, team, where, failed=True)
+            if lines:
+                self._note_failure(key, lines, event, state)
+                self._keep_output(event, key, lines, team, where, failed=True)
             return
         for fixed in fixed_by(key, state.failures):
             self._keep_fix(event, fixed, state, team, where)
-        if told:
+        if lines:
             self._keep_output(event, key, essence(event.output, 400), team, where, failed=False)
 
-    def _note_failure(self, key: str, told: str, event: Event, state: SessionState) -> None:
+    def _note_failure(self, key: str, lines: str, event: Event, state: SessionState) -> None:
         name = headline(event.output)
         before = state.failures.get(key)
         since = before["since"] if before is not None and signature(before["name"]) == signature(name) else event.time
         state.failures[key] = {
-            "command": event.command[:300], "error": told, "name": name, "time": event.time, "since": since,
+            "command": event.command[:300], "error": lines, "name": name, "time": event.time, "since": since,
             "files": files_named(event.command, event.output), "tests": failing_tests(event.output),
         }  # fmt: skip
 
@@ -168,8 +168,8 @@ class Capture:
         changes: dict[str, list[str]] = {}
         for edit in edits:
             changes.setdefault(edit["file"], []).append(edit["change"])
-        done = [": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, dict.fromkeys(told))))))
-                for path, told in changes.items()]  # fmt: skip
+        done = [": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, dict.fromkeys(diff))))))
+                for path, diff in changes.items()]  # fmt: skip
         done += [
             f"ran `{output['command']}`"
             for output in state.outputs
@@ -203,12 +203,12 @@ class Capture:
         state.unexplained = []
 
     def _keep_output(
-        self, event: Event, key: str, told: str, team: TeamMemory, where: Repository | None, *, failed: bool
+        self, event: Event, key: str, lines: str, team: TeamMemory, where: Repository | None, *, failed: bool
     ) -> None:
         if not _WORTH_KEEPING.search(event.command) and not failed:
             return
         outcome = "failed" if failed else "passed"
-        text = f"`{event.command[:300]}` {outcome}:\n{told}"
+        text = f"`{event.command[:300]}` {outcome}:\n{lines}"
         details = {"failed": failed, "attempt": key}
         weight = 0.4 if failed else 0.2
         command = event.command[:300]
@@ -277,8 +277,8 @@ def _allowed(policy: PrivacyPolicy, value: Any) -> Any:
     if isinstance(value, str):
         return policy.question(value) or ""
     if isinstance(value, Mapping):
-        return {key: _allowed(policy, one) for key, one in value.items()}
-    return [_allowed(policy, one) for one in value] if isinstance(value, list) else value
+        return {key: _allowed(policy, member) for key, member in value.items()}
+    return [_allowed(policy, member) for member in value] if isinstance(value, list) else value
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:

@@ -126,11 +126,11 @@ class Daemon:
         with line:
             try:
                 line.settimeout(5)
-                said = received(line)
-                if said == END:
+                request = received(line)
+                if request == END:
                     self._over.set()
                     return
-                event = Event.from_json(said.decode("utf-8", "surrogatepass"))
+                event = Event.from_json(request.decode("utf-8", "surrogatepass"))
                 if not self._is_warm:
                     line.sendall(STARTING)
                 self._is_ready.wait()

@@ -110,11 +110,11 @@ def _start(held: int | None) -> None:
 def call(event: Event, patience: float, starting: float) -> str:
     """What the daemon answers to an event. It has `patience` seconds to answer, and `starting` seconds where it is only
     starting; a TimeoutError if it takes longer."""
-    said = event.to_json().encode("utf-8", "surrogatepass")
+    request = event.to_json().encode("utf-8", "surrogatepass")
     end, last = time.monotonic() + starting, False
     while True:
         try:
-            return _exchange(said, patience, end).decode("utf-8", "replace")
+            return _exchange(request, patience, end).decode("utf-8", "replace")
         except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet, or has just ended
             if last:
                 raise TimeoutError("the daemon did not start in time") from None
@@ -136,7 +136,7 @@ def restart() -> bool:
     return True
 
 
-def _exchange(said: bytes, patience: float, starting: float = 0.0) -> bytes:
+def _exchange(request: bytes, patience: float, starting: float = 0.0) -> bytes:
     """Send bytes to the daemon and read its answer, until the moment `starting` if it says that it is starting."""
     import socket
 
@@ -144,7 +144,7 @@ def _exchange(said: bytes, patience: float, starting: float = 0.0) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(patience)
         line.connect(os.fspath(paths.socket()))
-        line.sendall(said)
+        line.sendall(request)
         line.shutdown(socket.SHUT_WR)
         first = line.recv(1)
         if first == STARTING:

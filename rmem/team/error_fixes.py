@@ -58,25 +58,25 @@ _MARKUP = re.compile(r"^(?:[-*#>\d.]+\s+)+|\*\*|__")
 def command_key(command: str, cwd: str = "", root: str = "") -> str:
     """What makes two commands the same attempt: the folder and the program with what it works on, less verbosity,
     filters and wrappers. The folder is left out where it is the root of the repository."""
-    told, folder = command.strip(), cwd
+    words, folder = command.strip(), cwd
     while True:
-        moved = _CD.match(told)
-        rest = _LEAD.sub("", told[moved.end() :] if moved else told)
+        moved = _CD.match(words)
+        rest = _LEAD.sub("", words[moved.end() :] if moved else words)
         if moved:
             folder = os.path.normpath(os.path.join(folder, moved[1].strip("\"'")))
-        if rest == told:
+        if rest == words:
             break
-        told = rest
+        words = rest
     base = root or cwd
     if base and (folder == base or folder.startswith(os.path.join(base, ""))):
         folder = os.path.relpath(folder, base).removeprefix(".")
-    told = " ".join(_LOUDNESS.sub("", _AFTER.sub("", told)).split())[:300]
-    return f"{folder}$ {told}" if folder else told
+    words = " ".join(_LOUDNESS.sub("", _AFTER.sub("", words)).split())[:300]
+    return f"{folder}$ {words}" if folder else words
 
 
 def failing_tests(output: str) -> list[str]:
     """The tests that an output says have failed."""
-    return list(dict.fromkeys(one or other for one, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
+    return list(dict.fromkeys(first or other for first, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
 
 
 def files_named(command: str, output: str) -> list[str]:
@@ -95,24 +95,27 @@ def _includes(key: str, other: str, failure: Mapping[str, Any]) -> bool:
     if done is None or before is None or done[:2] != before[:2] or (done[3] and done[3] != before[3]):
         return False
     scope, wanted = done[2], before[2]
-    if not scope or (wanted and all(_within(one, scope) for one in wanted)):
+    if not scope or (wanted and all(_within(test, scope) for test in wanted)):
         return True
     tests = failure.get("tests") or []
-    return bool(tests) and all(_within(one, scope) for one in tests)
+    return bool(tests) and all(_within(test, scope) for test in tests)
 
 
 def _within(test: str, scope: Sequence[str]) -> bool:
-    return any(test == one or test.startswith((one.rstrip("/") + "/", one + "::", one + "[")) for one in scope)
+    return any(
+        test == selected or test.startswith((selected.rstrip("/") + "/", selected + "::", selected + "["))
+        for selected in scope
+    )
 
 
 def _test_run(key: str) -> tuple[str, str, list[str], list[str]] | None:
     """Folder, runner, what it runs and what narrows that down; None if it is no run of tests."""
-    folder, _, told = key.rpartition("$ ")
-    runner = next((name for name in _RUNNERS if told == name or told.startswith(f"{name} ")), None)
+    folder, _, command = key.rpartition("$ ")
+    runner = next((name for name in _RUNNERS if command == name or command.startswith(f"{name} ")), None)
     if runner is None:
         return None
     try:
-        words = shlex.split(told[len(runner) :])
+        words = shlex.split(command[len(runner) :])
     except ValueError:
         return None
     narrowing = [word for word in words if word.startswith(_NARROWING)]
@@ -141,10 +144,10 @@ def is_remedy(command: str) -> bool:
 
 def change_in(given: Mapping[str, Any], path: str) -> str:
     """An edit in a few words: the lines that went and those that came."""
-    pairs = [given, *(one for one in given.get("edits") or () if isinstance(one, Mapping))]
-    told = [_difference(_first(one, _OLD), _first(one, _NEW)) for one in pairs if _first(one, _OLD + _NEW)]
-    if told:
-        return _cut("; ".join(told), _LONG_EDIT)
+    pairs = [given, *(edit for edit in given.get("edits") or () if isinstance(edit, Mapping))]
+    changes = [_difference(_first(edit, _OLD), _first(edit, _NEW)) for edit in pairs if _first(edit, _OLD + _NEW)]
+    if changes:
+        return _cut("; ".join(changes), _LONG_EDIT)
     whole = _first(given, _WHOLE)
     if whole:
         lines = [line.strip() for line in whole.splitlines() if line.strip()]
@@ -185,9 +188,9 @@ def reason_in(message: str, fix: str, *, alone: bool) -> str:
     words = set(re.findall(r"[A-Za-z_]\w{3,}", fix))
     found = []
     for sentence in _SENTENCE.split(re.sub(r"```.*?```", "", message, flags=re.DOTALL)):
-        told = _MARKUP.sub("", sentence.strip()).strip()
-        if _BECAUSE.search(told) and (alone or words & set(re.findall(r"[A-Za-z_]\w{3,}", told))):
-            found.append(told)
+        plain = _MARKUP.sub("", sentence.strip()).strip()
+        if _BECAUSE.search(plain) and (alone or words & set(re.findall(r"[A-Za-z_]\w{3,}", plain))):
+            found.append(plain)
     return _cut(" ".join(found[:2]), _LONG_REASON)
 
 

@@ -24,15 +24,15 @@ def masked(event: Event) -> Event:
     for name in _NAMES:
         refuse_secrets(name, getattr(event, name))
     walk = _Walk(scan, _mark)
-    told: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _SAID}
-    told["input"] = walk.mapping(dict(event.input), "input")
+    texts: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _SAID}
+    texts["input"] = walk.mapping(dict(event.input), "input")
     paths = [_parted(path, event.cwd) for path in event.files]
     rests = [walk.text(rest, "files") for _, rest in paths]
     if walk.replaced:
         everywhere = Everywhere(walk.replaced)
-        told, rests = everywhere.value(told), everywhere.value(rests)
+        texts, rests = everywhere.value(texts), everywhere.value(rests)
     files = [folder + rest for (folder, _), rest in zip(paths, rests, strict=True)]
-    return event._replace(**told, files=files)
+    return event._replace(**texts, files=files)
 
 
 class _Walk(Walk):

@@ -228,14 +228,14 @@ def _take_in(path: Path, capture: Capture) -> Event | None:
 
 def _headline(error: Exception) -> str:
     """Return an error as one line: its message if it is ours, else with its type."""
-    told = " ".join(str(error).split())
-    return told if isinstance(error, RemanenceError) else f"{type(error).__name__}: {told}"
+    message = " ".join(str(error).split())
+    return message if isinstance(error, RemanenceError) else f"{type(error).__name__}: {message}"
 
 
 def _record_capture(event: Event) -> None:
     """Record the last capture for `rmem status`. Best effort: the event is stored already."""
-    told = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
+    record = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
     try:
-        replace_file(paths.last_capture(), json.dumps(told).encode())
+        replace_file(paths.last_capture(), json.dumps(record).encode())
     except OSError as error:
         note(f"daemon: the last capture was not recorded: {_headline(error)}")

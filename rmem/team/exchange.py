@@ -114,9 +114,9 @@ def checked_removal(data: Any) -> Document:
 # Merging
 
 
-def merged(one: Document, other: Document) -> Document:
+def merged(left: Document, right: Document) -> Document:
     """Two versions of one memory as one."""
-    first, second = sorted((one, other), key=_age)
+    first, second = sorted((left, right), key=_age)
     mine, theirs = first["contents"], second["contents"]
     contents = {**theirs, **mine}
     if _age(first) == _age(second):  # neither is older: the choice must not depend on who is asked
@@ -130,7 +130,7 @@ def merged(one: Document, other: Document) -> Document:
         contents["files"] = files
     ended = min((body for body in (mine, theirs) if "valid_until" in body), key=_end, default=None)
     _take(contents, ended, _REGISTERS)
-    worded = min((first, second), key=lambda told: (-told["contents"].get("reworded", 0), _age(told)))
+    worded = min((first, second), key=lambda document: (-document["contents"].get("reworded", 0), _age(document)))
     _take(contents, worded["contents"], ("reworded",))
     shared = max((first, second), key=_choice)
     _take(contents, shared["contents"], ("scope", "shared", "shared_at"))
@@ -143,14 +143,14 @@ def merged(one: Document, other: Document) -> Document:
     }
 
 
-def accepted(mine: Document, told: Document) -> Document:
+def accepted(mine: Document, theirs: Document) -> Document:
     """What the server says of a memory, with the sources and files that it has not heard of yet."""
-    both = merged(mine, told)["contents"]
-    contents = {**told["contents"], KEY: both[KEY], "count": both["count"]}
-    contents["sources"] = united(told["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
+    both = merged(mine, theirs)["contents"]
+    contents = {**theirs["contents"], KEY: both[KEY], "count": both["count"]}
+    contents["sources"] = united(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
     if "files" in both:
         contents["files"] = both["files"]
-    return {**told, "contents": contents}
+    return {**theirs, "contents": contents}
 
 
 def united(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -161,7 +161,10 @@ def united(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str,
         key = source_key(source)
         found[key] = min(source, found.get(key, source), key=_written)
     found |= {source_key(source): source for source in preferred}
-    return [dict(one) for one in sorted(found.values(), key=lambda one: (float(one.get("when", 0)), _written(one)))]
+    return [
+        dict(entry)
+        for entry in sorted(found.values(), key=lambda entry: (float(entry.get("when", 0)), _written(entry)))
+    ]
 
 
 def source_key(source: Mapping[str, Any]) -> str:
@@ -177,16 +180,16 @@ def _take(contents: dict[str, Any], body: Mapping[str, Any] | None, names: Seque
         contents |= {name: body[name] for name in names if name in body}
 
 
-def _choice(told: Document) -> tuple[int, float, str]:
+def _choice(sent: Document) -> tuple[int, float, str]:
     """When a scope was chosen: by version; by time only where two were chosen in the same."""
-    body = told["contents"]
-    return body.get("shared", 0), float(body.get("shared_at", 0)), told["place"]
+    body = sent["contents"]
+    return body.get("shared", 0), float(body.get("shared_at", 0)), sent["place"]
 
 
-def _age(told: Document) -> tuple[float, str]:
+def _age(sent: Document) -> tuple[float, str]:
     """When it was learned first; of two that were learned at the same moment always the same is the older."""
-    rest = [told[name] for name in ("text", "kind", "agent", "author", "session", "when")]
-    return float(told["contents"].get("valid_from", told["when"])), _written(rest)
+    rest = [sent[name] for name in ("text", "kind", "agent", "author", "session", "when")]
+    return float(sent["contents"].get("valid_from", sent["when"])), _written(rest)
 
 
 def _end(body: Mapping[str, Any]) -> tuple[float, str]:
@@ -226,7 +229,7 @@ def changes(
         if memory is not None and not is_personal(memory):
             if member is not None and FOREIGN not in memory.tags:
                 memory.actor = member
-            found.memories += [document(one) for one in sound([memory])]
+            found.memories += [document(whole) for whole in sound([memory])]
         else:
             version = _removed_version(brain, memory_id, memory)
             if version is None:
@@ -258,46 +261,46 @@ def audit_log(brain: Brain) -> AuditLog:
 
 
 def apply_document(
-    brain: Brain, told: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()
+    brain: Brain, sent: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()
 ) -> bool:
     """Make ours what the server says of a memory; whether something changed. Of `pending` ones it does not know yet
     what was changed here."""
     # A removal that the server knows of was decided there; one that it has not heard of yet counts here.
-    removal = removal_of(brain, told["id"]) if told["id"] in pending else None
+    removal = removal_of(brain, sent["id"]) if sent["id"] in pending else None
 
     def taken(known: Memory | None) -> Edited | None:
         if known is None:
-            if removal is not None and version_of(told["contents"]) < removal.version:
+            if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None
-            wanted = told
+            wanted = sent
         elif is_personal(known):
             return None
         else:
             before = document(known)
             before["contents"] = mended_contents(before["contents"])
-            both = merged(before, told) if told["id"] in pending else accepted(before, told)
-            wanted = {**both, "author": told["author"]}
+            both = merged(before, sent) if sent["id"] in pending else accepted(before, sent)
+            wanted = {**both, "author": sent["author"]}
             if wanted == document(known):
                 return None
-        tags = {} if told["author"] == member else {FOREIGN: origin}
+        tags = {} if sent["author"] == member else {FOREIGN: origin}
         memory = cleaned_for(brain, memory_of(wanted, known, tags), authors_of(wanted))
         return Edited(memory, who, SYNC, {"origin": origin, KEY: version_of(wanted["contents"])})
 
-    return changed_by(brain, told["id"], taken)
+    return changed_by(brain, sent["id"], taken)
 
 
-def apply_removal(brain: Brain, told: Document, *, origin: str, who: str) -> bool:
+def apply_removal(brain: Brain, sent: Document, *, origin: str, who: str) -> bool:
     """Remove what the server says is gone, unless it was changed here since; whether something was removed."""
 
     def taken(known: Memory | None) -> Edited | None:
         if known is None or is_personal(known):
             return None
-        version = told[KEY] or version_of(known.contents) + 1
+        version = sent[KEY] or version_of(known.contents) + 1
         if version_of(known.contents) >= version:
             return None
         return Edited(None, who, SYNC, {"origin": origin, REMOVED: True, KEY: version})
 
-    return changed_by(brain, told["id"], taken)
+    return changed_by(brain, sent["id"], taken)
 
 
 def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edited | None]) -> bool:
@@ -313,19 +316,19 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
     return done == [True]
 
 
-def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
+def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
     """The memory that a document describes, with the vector and the place in its session of the one that is known."""
-    body = told["contents"]
+    body = sent["contents"]
     made = build_memory(
-        text=told["text"],
-        id=told["id"],
-        agent=told["agent"],
-        type=told["kind"],
-        session=told["session"],
-        actor=told["author"],
-        importance=told["importance"],
-        when=told["when"],
-        place=told["place"],
+        text=sent["text"],
+        id=sent["id"],
+        agent=sent["agent"],
+        type=sent["kind"],
+        session=sent["session"],
+        actor=sent["author"],
+        importance=sent["importance"],
+        when=sent["when"],
+        place=sent["place"],
         metadata=body,
         tags={
             **({} if known is None else {key: value for key, value in known.tags.items() if key != FOREIGN}),
@@ -343,9 +346,9 @@ def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> 
     return made
 
 
-def authors_of(told: Document) -> list[str]:
+def authors_of(sent: Document) -> list[str]:
     """Whom a document may name."""
-    named = [told["author"]]
-    for source in told["contents"].get("sources", ()):
+    named = [sent["author"]]
+    for source in sent["contents"].get("sources", ()):
         named += [source.get("author"), source.get(CLAIMED)]
     return [name for name in dict.fromkeys(named) if name]

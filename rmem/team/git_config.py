@@ -72,12 +72,12 @@ def _read(folder: str, private: str, looks: tuple[tuple[str, int, int], ...], wh
     command = ["git", "-C", folder, "config", "--null", "--includes", "--list"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, env=env, check=False)
-        told = done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+        printed = done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
     except (OSError, subprocess.SubprocessError):
-        told = None
-    if told is None:
+        printed = None
+    if printed is None:
         return GitConfig(tuple(pair for path, _, _ in looks for pair in _plain(Path(path))))
-    entries = (entry.partition("\n") for entry in told.split("\0") if entry)
+    entries = (entry.partition("\n") for entry in printed.split("\0") if entry)
     return GitConfig(tuple((_key(name), value) for name, _, value in entries))
 
 

@@ -76,9 +76,9 @@ def _found(path: str | Path) -> tuple[Path, Path] | None:
     return None
 
 
-def repository_id(told: str) -> str:
+def repository_id(address: str) -> str:
     """The id of a repository from whatever somebody writes: an id, or the address it is cloned from."""
-    given = told.strip()
+    given = address.strip()
     if "://" in given or _SCP.match(given):
         return _shared(given)
     host, separator, _ = given.partition("/")
@@ -88,8 +88,8 @@ def repository_id(told: str) -> str:
 def author(path: str | Path | None = None) -> str:
     """Who works here: the e-mail address or name that git knows, else the name of the user."""
     found = _found(path) if path is not None else None
-    told = git_config.read(*found) if found is not None else git_config.read(_folder(path))
-    return told.last("user.email") or told.last("user.name") or config.user()
+    settings = git_config.read(*found) if found is not None else git_config.read(_folder(path))
+    return settings.last("user.email") or settings.last("user.name") or config.user()
 
 
 def _folder(path: str | Path | None) -> Path:
@@ -104,11 +104,11 @@ def _read(root: Path, private: Path) -> Repository:
     named = _named(root)
     if named is not None:
         return Repository(repository_id(named), root, branch, commit)
-    told = git_config.read(root, private)
-    remotes = told.remotes()
+    settings = git_config.read(root, private)
+    remotes = settings.remotes()
     address = next((remotes[name] for name in _REMOTES if name in remotes), next(iter(remotes.values()), None))
     home = common.parent if common.name == ".git" else common
-    return Repository(_shared(told.rewritten(address)) if address else local_id(home), root, branch, commit)
+    return Repository(_shared(settings.rewritten(address)) if address else local_id(home), root, branch, commit)
 
 
 def _named(root: Path) -> str | None:
@@ -127,27 +127,27 @@ def _named(root: Path) -> str | None:
 
 def _pointed_to(mark: Path) -> Path | None:
     """The folder that a worktree's or submodule's `.git` file names."""
-    told = _text(mark)
-    if not told.startswith("gitdir:"):
+    content = _text(mark)
+    if not content.startswith("gitdir:"):
         return None
-    named = Path(told.removeprefix("gitdir:").strip())
+    named = Path(content.removeprefix("gitdir:").strip())
     return named if named.is_absolute() else (mark.parent / named).resolve()
 
 
 def _common(private: Path) -> Path:
     """The folder that all worktrees of a repository share."""
-    told = _text(private / "commondir").strip()
-    if not told:
+    content = _text(private / "commondir").strip()
+    if not content:
         return private
-    named = Path(told)
+    named = Path(content)
     return named if named.is_absolute() else (private / named).resolve()
 
 
 def _head(private: Path, common: Path) -> tuple[str | None, str | None]:
-    told = _text(private / "HEAD").strip()
-    if not told.startswith("ref:"):
-        return None, told or None
-    name = told.removeprefix("ref:").strip()
+    content = _text(private / "HEAD").strip()
+    if not content.startswith("ref:"):
+        return None, content or None
+    name = content.removeprefix("ref:").strip()
     commit = _text(private / name).strip() or _text(common / name).strip() or _packed(common, name)
     return name.removeprefix("refs/heads/"), commit or None
 
@@ -162,16 +162,16 @@ def _packed(common: Path, name: str) -> str | None:
 
 def _shared(address: str) -> str:
     """An address without what differs between people: "git@github.com:Acme/etl.git" → "github.com/acme/etl"."""
-    told = address.strip()
-    if "://" in told:
-        rest = told.partition("://")[2]
-    elif (short := _SCP.match(told)) is not None:
+    url = address.strip()
+    if "://" in url:
+        rest = url.partition("://")[2]
+    elif (short := _SCP.match(url)) is not None:
         rest = f"{short['host']}/{short['path']}"
     else:
-        return local_id(Path(told))
+        return local_id(Path(url))
     host, _, path = rest.rpartition("@")[2].partition("/")
     host = host.partition(":")[0]
-    host = host_of(host) if not told.startswith(("http:", "https:", "git:")) else host
+    host = host_of(host) if not url.startswith(("http:", "https:", "git:")) else host
     host = _ALIASES.get(host.lower(), host)
     return f"{host}/{path}".rstrip("/").removesuffix(".git").lower()
 

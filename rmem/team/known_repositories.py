@@ -34,10 +34,10 @@ def note_repository(id: str) -> bool:
 
 def _names(file: str) -> list[str]:
     try:
-        told = json.loads((paths.folder() / file).read_text(encoding="utf-8"))
+        saved = json.loads((paths.folder() / file).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [name for name in told if isinstance(name, str)] if isinstance(told, list) else []
+    return [name for name in saved if isinstance(name, str)] if isinstance(saved, list) else []
 
 
 def _add(file: str, name: str) -> bool:

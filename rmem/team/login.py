@@ -29,14 +29,14 @@ def token_file() -> Path:
 def login() -> tuple[Login, str] | None:
     """The login and its token; None if there is none."""
     try:
-        told = json.loads(paths.login().read_text(encoding="utf-8"))
+        saved = json.loads(paths.login().read_text(encoding="utf-8"))
         token = token_file().read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise ConfigError(f"the login cannot be read: {error}; run `rmem login` again") from None
     try:
-        return Login(**told), token
+        return Login(**saved), token
     except TypeError:
         raise ConfigError("the login was written by another version; run `rmem login` again") from None
 

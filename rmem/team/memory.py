@@ -106,9 +106,9 @@ class TeamMemory:
 
     def _learned(self, note: Note, fresh: Memory, key: str, known: Memory | None) -> Edited | None:
         """What learning a note makes of the memory with its id, or of one that says the same."""
-        told = {"agent": note.agent, "session": note.session}
+        detail = {"agent": note.agent, "session": note.session}
         if known is None:
-            new = {**told, "kind": note.kind, "scope": note.reach}
+            new = {**detail, "kind": note.kind, "scope": note.reach}
             return self._edited(fresh.copied(), "remember", **new) if key == note.id else None
         body = mended_contents(known.contents)
         source = fresh.contents["sources"][0]
@@ -123,7 +123,7 @@ class TeamMemory:
             body = {name: value for name, value in body.items() if name not in ("valid_until", "superseded_by")}
         known.contents = body
         known.tags = {**known.tags, "state": note.state}
-        return self._edited(_raised(known), "learn again", **told)
+        return self._edited(_raised(known), "learn again", **detail)
 
     def supersede(self, memory_id: str, successor: str, when: float) -> None:
         """Let a memory hold no longer: another one has taken its place."""
@@ -138,9 +138,9 @@ class TeamMemory:
         self.brain.edit(memory_id, ended)
 
     def _edited(self, memory: Memory, action: str, **detail: Any) -> Edited:
-        told = {key: value for key, value in detail.items() if value is not None}
+        entry = {key: value for key, value in detail.items() if value is not None}
         version = {VERSION: version_of(memory.contents)}
-        return Edited(memory, self.author, action, {**self._source, **told, **version})
+        return Edited(memory, self.author, action, {**self._source, **entry, **version})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
         """Note who did what with which memories, and from where; never what they say."""
@@ -187,9 +187,9 @@ class TeamMemory:
             if as_of is None or held(memory, as_of)
         ]
         if isinstance(repository, Repository):
-            found = [self.checked(one, repository) for one in found]
-        found.sort(key=lambda one: -one.relevance)
-        return [one for one in found if one.relevance >= bar][:k]
+            found = [self.checked(experience, repository) for experience in found]
+        found.sort(key=lambda experience: -experience.relevance)
+        return [experience for experience in found if experience.relevance >= bar][:k]
 
     def search(
         self,
@@ -214,19 +214,19 @@ class TeamMemory:
         settings = self.brain.settings
         return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
-    def checked(self, one: Experience, repository: Repository) -> Experience:
+    def checked(self, experience: Experience, repository: Repository) -> Experience:
         """The experience with whether it may be out of date, in which case it counts less."""
-        prints = one.memory.contents.get("prints")
-        if prints and one.repository == repository.id and one.commit != repository.commit:
-            one.stale = staleness(repository.root, prints)
-        if one.stale:
-            one.relevance *= _OUT_OF_DATE
-        return one
+        prints = experience.memory.contents.get("prints")
+        if prints and experience.repository == repository.id and experience.commit != repository.commit:
+            experience.stale = staleness(repository.root, prints)
+        if experience.stale:
+            experience.relevance *= _OUT_OF_DATE
+        return experience
 
     def get(self, memory_id: str) -> Experience | None:
         """A memory; None if there is none, or a damaged one."""
         memory = self.brain.get(memory_id)
-        return next((Experience(one) for one in sound([memory])), None) if memory is not None else None
+        return next((Experience(whole) for whole in sound([memory])), None) if memory is not None else None
 
     def reword(self, memory_id: str, text: str) -> Memory:
         """Say the same in other words. For what no longer holds, let a new note supersede it."""
@@ -272,12 +272,12 @@ class TeamMemory:
         found: list[Experience] = []
         read, wanted = 0, offset + limit
         while len(found) < wanted:
-            asked = wanted - len(found)
-            batch = self.brain.memories(where, limit=asked, offset=read)
+            missing = wanted - len(found)
+            batch = self.brain.memories(where, limit=missing, offset=read)
             found += [Experience(memory) for memory in sound(batch)]
-            if len(batch) < asked:
+            if len(batch) < missing:
                 break
-            read += asked
+            read += missing
         return found[offset:]
 
     def file_history(
@@ -293,7 +293,11 @@ class TeamMemory:
         found: list[Experience] = []
         offset = 0
         while batch := self.brain.memories(where, limit=_BATCH, offset=offset):
-            found += [one for one in map(Experience, sound(batch)) if any(part in path for path in one.files)]
+            found += [
+                experience
+                for experience in map(Experience, sound(batch))
+                if any(part in path for path in experience.files)
+            ]
             offset += len(batch)
             if len(found) >= limit or len(batch) < _BATCH:
                 break
@@ -305,11 +309,11 @@ class TeamMemory:
         """The people whose agents learned most about a topic, by what reaches the `bar` of relevance."""
         weight: dict[str, float] = {}
         about: dict[str, list[str]] = {}
-        for one in self.recall(topic, repository=repository, k=30, bar=bar):
-            for source in one.memory.contents.get("sources", ()):
-                who = source.get("author", one.author)
-                weight[who] = weight.get(who, 0.0) + one.relevance
-                about.setdefault(who, []).append(one.id)
+        for experience in self.recall(topic, repository=repository, k=30, bar=bar):
+            for source in experience.memory.contents.get("sources", ()):
+                who = source.get("author", experience.author)
+                weight[who] = weight.get(who, 0.0) + experience.relevance
+                about.setdefault(who, []).append(experience.id)
         return [
             {"author": who, "weight": round(total, 3), "memories": list(dict.fromkeys(about[who]))[:5]}
             for who, total in sorted(weight.items(), key=lambda pair: -pair[1])[:k]

@@ -72,9 +72,9 @@ class Note:
     @property
     def id(self) -> str:
         """The same for the same note on every machine, so that it is kept once however often it arrives."""
-        said = _SPACE.sub(" ", self.key or self.text).strip().casefold()
-        told = "\0".join((self.kind, self.audience, said))
-        return ID + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        words = _SPACE.sub(" ", self.key or self.text).strip().casefold()
+        identity = "\0".join((self.kind, self.audience, words))
+        return ID + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
     def at(self, repository: Repository | None) -> Note:
         """The same note with where it was made."""
@@ -87,7 +87,7 @@ class Note:
 
     def source(self, when: float) -> dict[str, Any]:
         """Where this came from: one entry of an experience's provenance."""
-        told = {
+        fields = {
             "author": self.author,
             "agent": self.agent,
             "session": self.session,
@@ -95,11 +95,11 @@ class Note:
             "commit": self.commit,
             "when": when,
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in fields.items() if value is not None}
 
     def contents(self, when: float) -> dict[str, Any]:
         """The memory's own data."""
-        told = {
+        fields = {
             "repository": self.repository,
             "branch": self.branch,
             "commit": self.commit,
@@ -113,12 +113,12 @@ class Note:
             "valid_from": when,
             "supersedes": self.supersedes,
         }
-        clash = set(told) & set(self.details)
+        clash = set(fields) & set(self.details)
         if clash:
             raise InputError(
                 f"details must not hold {sorted(clash)[0]!r}, which has a meaning of its own", field="details"
             )
-        return {**{key: value for key, value in told.items() if value not in (None, "", [])}, **self.details}
+        return {**{key: value for key, value in fields.items() if value not in (None, "", [])}, **self.details}
 
 
 @dataclass(slots=True)

@@ -58,11 +58,11 @@ class Outage:
         if self._began is None:
             self._began = time.monotonic()
         now, before = time.time(), self._failure
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONG_ERROR]
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:_LONG_ERROR]
         since, attempts = (now, 0) if before is None else (before.since, before.attempts)
-        self._failure = Failure(told, since, attempts + 1, now, now + self._pause)
+        self._failure = Failure(message, since, attempts + 1, now, now + self._pause)
         self._write()
-        return before is None or before.error != told
+        return before is None or before.error != message
 
     def over(self) -> bool:
         """Note that an attempt succeeded. Returns whether there was an outage, of this process or of one before it."""
@@ -77,8 +77,8 @@ class Outage:
     def _write(self) -> None:
         """Write the file as well as can be. A full disk has no room for a draft, but mostly lets what is there be
         overwritten: so there always is a file, and always of the same size."""
-        told = None if self._failure is None else self._failure._asdict()
-        data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
+        saved = None if self._failure is None else self._failure._asdict()
+        data = json.dumps(saved, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
         try:
             replace_file(paths.outage(), data)
         except OSError:
@@ -90,9 +90,13 @@ class Outage:
 def read() -> Failure | None:
     """The outage that is written down; None if there is none."""
     try:
-        told = json.loads(paths.outage().read_bytes())
+        saved = json.loads(paths.outage().read_bytes())
         return Failure(
-            str(told["error"]), float(told["since"]), int(told["attempts"]), float(told["last"]), float(told["next"])
+            str(saved["error"]),
+            float(saved["since"]),
+            int(saved["attempts"]),
+            float(saved["last"]),
+            float(saved["next"]),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None

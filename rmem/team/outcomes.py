@@ -106,11 +106,11 @@ _PASSED = re.compile(
 )
 
 
-def has_failed(command: str, output: str, told: bool | None) -> bool:
+def has_failed(command: str, output: str, reported: bool | None) -> bool:
     """Whether a command failed. `told` is what the agent says of its exit code; None if it says nothing."""
-    if told is None:
+    if reported is None:
         return looks_failed(command, output)
-    if told:
+    if reported:
         return _last_program(command) not in _ASKING or looks_failed(command, output)
     return not _is_heard(command) and looks_failed(command, output)
 
@@ -138,7 +138,7 @@ def headline(output: str) -> str:
     marked = [found[1] for line in lines if (found := _E_LINE.match(line))]
     strong = [line for line in lines if not _WEAK.match(line)] or lines
     choices = (
-        [one for one in marked if _E_NAMED.match(one)][:1],
+        [candidate for candidate in marked if _E_NAMED.match(candidate)][:1],
         marked[:1],
         list(_raised(lines))[-1:],
         [line.lstrip(" |") for line in strong if _RAISED.match(line.lstrip(" |"))][:1],
@@ -183,12 +183,12 @@ def _ends_raised(text: str) -> bool:
 def _complains(programs: list[list[str]], text: str) -> bool:
     """Whether a program that shows things says, in its own name, that it could not."""
     names = "|".join({re.escape(words[0].rpartition("/")[2]) for words in programs})
-    told = re.compile(
+    pattern = re.compile(
         rf"^(?:(?:(?:ba|z|da)?sh|gzip): (?:line \d+: |\S+: )*|(?:{names}): )"
         r"(?!warning|note|info|\w+ing\b|nothing|.*\bignored$)\S",
         re.IGNORECASE | re.MULTILINE,
     )
-    if programs and told.search(text):
+    if programs and pattern.search(text):
         return True
     return any(words[0] == "git" for words in programs) and text.lstrip().startswith(("fatal: ", "error: ", "usage: "))
 
@@ -206,16 +206,16 @@ def _last_program(command: str) -> str:
     words = _words(_PIPE.split(parts[-1])[-1]) if parts else []
     if words[:2] in (["git", "diff"], ["git", "grep"]):
         return "diff"
-    asked = _words(_PIPE.split(parts[-2])[-1]) if len(parts) > 1 else []  # `test -f x && cat x`
-    return asked[0] if asked and asked[0] in ("test", "[") else words[0] if words else ""
+    condition = _words(_PIPE.split(parts[-2])[-1]) if len(parts) > 1 else []  # `test -f x && cat x`
+    return condition[0] if condition and condition[0] in ("test", "[") else words[0] if words else ""
 
 
 def _words(part: str) -> list[str]:
-    told = _ASSIGNED.sub("", part.strip().lstrip("({ "))
+    command = _ASSIGNED.sub("", part.strip().lstrip("({ "))
     try:
-        return shlex.split(told)
+        return shlex.split(command)
     except ValueError:
-        return told.split()
+        return command.split()
 
 
 def _reads_git(words: list[str]) -> bool:
@@ -227,5 +227,5 @@ def _is_heard(command: str) -> bool:
     if _UNHEARD.search(command):
         return False
     parts = [part for part in _SEPARATOR.split(command) if part.strip()]
-    piped = [_words(one) for one in _PIPE.split(parts[-1])[1:]] if parts else []
+    piped = [_words(stage) for stage in _PIPE.split(parts[-1])[1:]] if parts else []
     return "pipefail" in command or not any(words and words[0] in _FILTERS for words in piped)

@@ -19,8 +19,8 @@ def without_private(value: Any) -> Any:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, dict):
-        return {_text(key) if isinstance(key, str) else key: without_private(one) for key, one in value.items()}
-    return [without_private(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_text(key) if isinstance(key, str) else key: without_private(member) for key, member in value.items()}
+    return [without_private(member) for member in value] if isinstance(value, list | tuple) else value
 
 
 def public(event: Event) -> Event:

@@ -82,17 +82,17 @@ def own_words(prompt: str) -> str:
 def sayings(prompt: str) -> Iterator[Saying]:
     """The rules, preferences and decisions of a prompt."""
     for sentence in _SENTENCE.split(own_words(prompt)):
-        told = sentence.strip()
-        if not _FEWEST <= len(told.split()) <= _MOST or told.endswith(("?", ":")):
+        plain = sentence.strip()
+        if not _FEWEST <= len(plain.split()) <= _MOST or plain.endswith(("?", ":")):
             continue
-        if _DECIDED.match(told):
-            yield Saying(told, "decision", True)
-        elif _RULE.match(told):
-            yield Saying(told, "preference", not _COMPLAINT.search(told))
-        elif _HABIT.match(told) and not _COMPLAINT.search(told):
-            yield Saying(told, "preference", _HERE.search(told) is not None)
-        elif _WISH.match(told) and not _COMPLAINT.search(told):
-            yield Saying(told, "preference", False)
+        if _DECIDED.match(plain):
+            yield Saying(plain, "decision", True)
+        elif _RULE.match(plain):
+            yield Saying(plain, "preference", not _COMPLAINT.search(plain))
+        elif _HABIT.match(plain) and not _COMPLAINT.search(plain):
+            yield Saying(plain, "preference", _HERE.search(plain) is not None)
+        elif _WISH.match(plain) and not _COMPLAINT.search(plain):
+            yield Saying(plain, "preference", False)
 
 
 def is_request(prompt: str) -> bool:
@@ -131,8 +131,8 @@ def step_of(tool: str, given: Mapping[str, Any], output: str, plan: list[str]) -
         return [*plan, f"[pending] {given.get('subject') or given.get('description') or ''}"[:_LONG]][:_STEPS]
     if tool != "TaskUpdate":
         return None
-    told = _NUMBER.search(output) if not given.get("taskId") else None
-    number = str(given.get("taskId") or (told and (told[1] or told[2])) or "")
+    match = _NUMBER.search(output) if not given.get("taskId") else None
+    number = str(given.get("taskId") or (match and (match[1] or match[2])) or "")
     at = int(number) - 1 if number.isdigit() else -1
     if not 0 <= at < len(plan):
         return plan

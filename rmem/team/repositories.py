@@ -24,8 +24,8 @@ class Sharing:
 
     @classmethod
     def of(cls, brain: Brain) -> Self:
-        told = brain.store.get_meta(_KEY)
-        return cls() if told is None else cls(**json.loads(told))
+        saved = brain.store.get_meta(_KEY)
+        return cls() if saved is None else cls(**json.loads(saved))
 
     @classmethod
     def checked(cls, shared: Any, given: Any) -> Self:
@@ -46,4 +46,4 @@ class Sharing:
 def _ids(field: str, value: Any) -> list[str]:
     if not isinstance(value, list):
         raise checks.refuse(field, "a list of repositories", value)
-    return sorted({repository_id(checks.name(field, one)) for one in value})
+    return sorted({repository_id(checks.name(field, id)) for id in value})

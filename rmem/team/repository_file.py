@@ -65,25 +65,25 @@ def settings_of(path: str | Path) -> Settings | None:
 
 def read_settings(path: Path) -> Settings:
     """Read and check such a file. ConfigError names the key that is wrong, and never repeats a secret."""
-    told = _parsed(path)
-    for name, value in _walk(told):
+    table = _parsed(path)
+    for name, value in _walk(table):
         if _SECRET.search(name.lower().replace("-", "_")) or (isinstance(value, str) and _TOKEN.match(value)):
             raise ConfigError(
                 f"{path}: {name!r} looks like a secret. The file is shared with everybody who has the repository and "
                 "may not hold one: take it out, revoke it, and use `rmem login`"
             )
-    unknown = [key for key in told if key not in KEYS]
+    unknown = [key for key in table if key not in KEYS]
     for key in unknown:
         near = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.7)
         if near:
             raise ConfigError(f"{path}: there is no key {key!r}; did you mean {near[0]!r}?")
     return Settings(
         path,
-        repository=_text(path, told, "repository"),
-        workspace=_text(path, told, "workspace"),
-        scope=_text(path, told, "scope"),
-        capture=_switch(path, told, "capture"),
-        recall=_switch(path, told, "recall"),
+        repository=_text(path, table, "repository"),
+        workspace=_text(path, table, "workspace"),
+        scope=_text(path, table, "scope"),
+        capture=_switch(path, table, "capture"),
+        recall=_switch(path, table, "recall"),
         ignored=tuple(unknown),
     )
 
@@ -115,8 +115,8 @@ def _walk(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _walk(inner, name)
 
 
-def _text(path: Path, told: dict[str, Any], key: str) -> str | None:
-    value = told.get(key)
+def _text(path: Path, table: dict[str, Any], key: str) -> str | None:
+    value = table.get(key)
     if value is None:
         return None
     if key == "scope" and value not in SCOPES:
@@ -130,8 +130,8 @@ def _text(path: Path, told: dict[str, Any], key: str) -> str | None:
     return value
 
 
-def _switch(path: Path, told: dict[str, Any], key: str) -> bool:
-    value = told.get(key, True)
+def _switch(path: Path, table: dict[str, Any], key: str) -> bool:
+    value = table.get(key, True)
     if not isinstance(value, bool):
         raise ConfigError(f"{path}: {key} must be true or false, got {value!r}")
     return value

@@ -45,7 +45,7 @@ def pairs(team: TeamMemory, repository: Repository | str | None, newest: int | N
     for memory in sound(team.brain.memories(where, limit=newest)):
         for pair in pairs_of(team.brain, memory, where):
             found.setdefault((pair.older.id, pair.newer.id), pair)
-    return sorted(found.values(), key=lambda one: -one.newer.memory.timestamp)
+    return sorted(found.values(), key=lambda match: -match.newer.memory.timestamp)
 
 
 def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
@@ -57,19 +57,21 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
     hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False)
     near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
     for other in sound(near):
-        said = {memory.memory_id: saying, other.memory_id: Saying.of(other.text)}
-        first, second = sorted((memory, other), key=lambda one: (one.timestamp, one.memory_id))
-        why = contradiction(said[first.memory_id], said[second.memory_id])
+        sayings = {memory.memory_id: saying, other.memory_id: Saying.of(other.text)}
+        first, second = sorted((memory, other), key=lambda note: (note.timestamp, note.memory_id))
+        why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
         if why is not None:
             yield Pair(Experience(first), Experience(second), why)
-        elif says_the_same(saying, said[other.memory_id]):
+        elif says_the_same(saying, sayings[other.memory_id]):
             yield Pair(Experience(first), Experience(second), "both say the same", is_same=True)
 
 
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
     """Memories about files of a repository that are gone or changed a lot."""
     found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
-    return [one for one in (team.checked(one, repository) for one in found) if one.stale][:limit]
+    return [
+        experience for experience in (team.checked(experience, repository) for experience in found) if experience.stale
+    ][:limit]
 
 
 def waiting(note: Note) -> Note:
@@ -85,10 +87,10 @@ def undecided(team: TeamMemory, limit: int = 100) -> list[Experience]:
 
 def accept(team: TeamMemory, memory_id: str) -> str:
     """Make a rule of what waits, for whoever works in its repository; the id that it has from now on."""
-    one = next((one for one in undecided(team, 10_000) if one.id == memory_id), None)
-    if one is None:
+    experience = next((experience for experience in undecided(team, 10_000) if experience.id == memory_id), None)
+    if experience is None:
         raise NotFoundError(memory_id)
-    note = replace(_said_again(one), when=one.memory.timestamp, scope="repository")
+    note = replace(_said_again(experience), when=experience.memory.timestamp, scope="repository")
     kept = team.remember(note).memory_id
     team.forget(memory_id)
     return kept
@@ -96,26 +98,27 @@ def accept(team: TeamMemory, memory_id: str) -> str:
 
 def restore(team: TeamMemory, memory_id: str) -> str:
     """Let a memory that was superseded hold again, in the place of the one that superseded it; the id that it has."""
-    one = team.get(memory_id)
-    if one is None:
+    experience = team.get(memory_id)
+    if experience is None:
         raise NotFoundError(memory_id)
-    successor = one.memory.contents.get("superseded_by")
+    successor = experience.memory.contents.get("superseded_by")
     if successor is None:
         raise InputError(
             f"memory_id must be a memory that was superseded, and {memory_id!r} was not", field="memory_id"
         )
-    kept = team.remember(_said_again(one)).memory_id
+    kept = team.remember(_said_again(experience)).memory_id
     if successor in team.brain.store and successor != kept:
         team.supersede(successor, kept, time.time())
     return kept
 
 
-def _said_again(one: Experience) -> Note:
+def _said_again(experience: Experience) -> Note:
     """The note that a memory was made of, learned now."""
     return Note(
-        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
-        importance=one.memory.importance, scope=one.scope, repository=one.repository,
-        branch=one.memory.contents.get("branch"), commit=one.commit,
+        experience.text, experience.kind, author=experience.author,
+        agent=experience.memory.agent_id, session=experience.memory.session,
+        importance=experience.memory.importance, scope=experience.scope, repository=experience.repository,
+        branch=experience.memory.contents.get("branch"), commit=experience.commit,
     )  # fmt: skip
 
 
@@ -129,5 +132,5 @@ def is_dismissed(team: TeamMemory, memory_id: str, why: str | None, other: str |
     store = team.brain.store
     if not isinstance(store, AuditLog):
         return False
-    told = (entry.detail for entry in store.audit(memory=memory_id) if entry.action == "dismiss")
-    return any(one.get("why") == why and one.get("other") == other for one in told)
+    dismissals = (entry.detail for entry in store.audit(memory=memory_id) if entry.action == "dismiss")
+    return any(detail.get("why") == why and detail.get("other") == other for detail in dismissals)

@@ -53,7 +53,7 @@ class SessionState:
 
     def looked_at(self, path: str) -> None:
         """A file was read or changed; the latest is the last."""
-        self.open_files = [*(one for one in self.open_files if one != path), path][-_MANY:]
+        self.open_files = [*(known for known in self.open_files if known != path), path][-_MANY:]
 
     def note_edit(self, edit: dict[str, Any]) -> None:
         self.edits = [*self.edits, edit][-3 * _MANY :]
@@ -75,9 +75,9 @@ class SessionState:
 
     def to_dict(self) -> dict[str, Any]:
         """What others may want to know of it."""
-        told = asdict(self)
-        del told["seen"]
-        return told
+        fields = asdict(self)
+        del fields["seen"]
+        return fields
 
 
 class Sessions:
@@ -115,10 +115,10 @@ class Sessions:
     def save(self, state: SessionState) -> None:
         """On disk when this returns."""
         make_folder(self._folder)
-        told = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        data = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
         path = self._path(state.agent, state.session)
         is_new = not path.exists()
-        replace_file(path, told)
+        replace_file(path, data)
         if is_new:
             self._prune()
 
@@ -165,7 +165,7 @@ class Sessions:
         cannot be read now: a new state must not take its place."""
         try:
             data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-            known = {one.name for one in fields(SessionState)}
+            known = {field.name for field in fields(SessionState)}
             return SessionState(**{key: value for key, value in data.items() if key in known})
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
             return None

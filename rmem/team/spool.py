@@ -75,8 +75,8 @@ def reason_of(path: Path) -> str:
 
 def remove(path: Path) -> None:
     """Remove an event, and the reason why it was set aside; they are gone from the disk when this returns."""
-    for one in (path, path.with_suffix(_REASON)):
-        one.unlink(missing_ok=True)
+    for file in (path, path.with_suffix(_REASON)):
+        file.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

@@ -26,9 +26,9 @@ def host_of(name: str) -> str:
 
 
 def _fits(name: str, patterns: list[str]) -> bool:
-    if any(one.startswith("!") and fnmatchcase(name, one[1:]) for one in patterns):
+    if any(pattern.startswith("!") and fnmatchcase(name, pattern[1:]) for pattern in patterns):
         return False
-    return any(fnmatchcase(name, one) for one in patterns if not one.startswith("!"))
+    return any(fnmatchcase(name, pattern) for pattern in patterns if not pattern.startswith("!"))
 
 
 def _lines(path: Path, depth: int = 0) -> Iterator[tuple[str, list[str]]]:

@@ -51,8 +51,8 @@ def _print(path: Path) -> list[int]:
     return sorted(hashes)[:_KEPT]
 
 
-def _likeness(one: Sequence[int], other: Sequence[int]) -> float:
+def _likeness(first: Sequence[int], second: Sequence[int]) -> float:
     """The share of lines that two files have in common, from the smallest hashes of both."""
-    smallest = sorted({*one, *other})[:_KEPT]
-    both = set(one) & set(other)
+    smallest = sorted({*first, *second})[:_KEPT]
+    both = set(first) & set(second)
     return sum(value in both for value in smallest) / len(smallest) if smallest else 1.0

@@ -90,7 +90,7 @@ def _names(value: Any, subject: Subject) -> bool:
         return subject.is_named_in(value)
     if isinstance(value, dict):
         return any(_names(part, subject) for pair in value.items() for part in pair)
-    return any(_names(one, subject) for one in value) if isinstance(value, list | tuple) else False
+    return any(_names(member, subject) for member in value) if isinstance(value, list | tuple) else False
 
 
 def _without(state: dict[str, Any], subject: Subject) -> dict[str, Any]:
@@ -100,9 +100,9 @@ def _without(state: dict[str, Any], subject: Subject) -> dict[str, Any]:
         if isinstance(value, str):
             kept[field] = "" if _names(value, subject) else value
         elif isinstance(value, list):
-            kept[field] = [one for one in value if not _names(one, subject)]
+            kept[field] = [member for member in value if not _names(member, subject)]
         elif isinstance(value, dict):
-            kept[field] = {key: one for key, one in value.items() if not _names({key: one}, subject)}
+            kept[field] = {key: member for key, member in value.items() if not _names({key: member}, subject)}
         else:
             kept[field] = value
     return kept

@@ -90,8 +90,8 @@ def findings(brain: Brain) -> list[Finding]:
             damaged.append(f"{memory.memory_id}: {error}")
     if not number:
         return []
-    told = f"{len(damaged):,} of {number:,} are damaged: {'; '.join(damaged[:_NAMED])}"
-    return [Finding("team memories", not damaged, told if damaged else f"{number:,}, all as they should be")]
+    detail = f"{len(damaged):,} of {number:,} are damaged: {'; '.join(damaged[:_NAMED])}"
+    return [Finding("team memories", not damaged, detail if damaged else f"{number:,}, all as they should be")]
 
 
 def repair(brain: Brain) -> int:

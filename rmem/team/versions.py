@@ -47,12 +47,12 @@ def _history(brain: Brain, memory_id: str) -> tuple[Removal | None, bool]:
     if not isinstance(brain.store, AuditLog):
         return None, True
     for entry in reversed(brain.store.audit(memory=memory_id)):
-        told = entry.detail.get(KEY)
+        recorded = entry.detail.get(KEY)
         if entry.action == FORGET or entry.detail.get(REMOVED):
             if entry.detail.get("reason") not in _FADED:
-                version = max(version, told) if isinstance(told, int) else version + 1
+                version = max(version, recorded) if isinstance(recorded, int) else version + 1
                 last = Removal(version, shared)
         elif entry.action in CHANGES:
-            version = max(version, told) if isinstance(told, int) else version + 1
+            version = max(version, recorded) if isinstance(recorded, int) else version + 1
             shared |= entry.action == "sync" or entry.detail.get("scope", "personal") != "personal"
     return last, shared

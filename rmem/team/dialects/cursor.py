@@ -46,5 +46,5 @@ def _edited(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer(name: str, context: str) -> str:
-    told: dict[str, Any] = {"additional_context": context}
-    return json.dumps({"continue": True, **told} if name == "beforeSubmitPrompt" else told)
+    reply: dict[str, Any] = {"additional_context": context}
+    return json.dumps({"continue": True, **reply} if name == "beforeSubmitPrompt" else reply)

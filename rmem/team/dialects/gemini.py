@@ -42,7 +42,7 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         end = _TRAILER.search(rest)
         trailer = end[0] if end else ""
         code = _CODE.search(trailer)
-        said = rest[: end.start()] if end else rest
-        said = "" if said.strip() == "(empty)" else said
-        out, failed = ended(said, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
+        printed = rest[: end.start()] if end else rest
+        printed = "" if printed.strip() == "(empty)" else printed
+        out, failed = ended(printed, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
     return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), out, failed=failed)

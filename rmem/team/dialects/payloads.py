@@ -39,13 +39,13 @@ def action_of(tool: str, command: str) -> str:
 
 def command_in(given: Mapping[str, Any]) -> str:
     """The command line that a tool was given, as one text."""
-    told = given.get("command", given.get("cmd", given.get("script", "")))
-    if isinstance(told, list):
-        words = [str(word) for word in told]
+    command = given.get("command", given.get("cmd", given.get("script", "")))
+    if isinstance(command, list):
+        words = [str(word) for word in command]
         if len(words) == 3 and words[1] in ("-c", "-lc"):
             return words[2]  # bash -lc "…"
         return " ".join(words)
-    return str(told) if told else ""
+    return str(command) if command else ""
 
 
 def patch_in(given: Mapping[str, Any]) -> str:
@@ -61,7 +61,7 @@ def files_in(given: Mapping[str, Any]) -> list[str]:
     found += [added or changed for added, changed in _IN_PATCH.findall(patch_in(given))]
     several = given.get("paths") or given.get("files")
     if isinstance(several, list):
-        found += [one for one in several if isinstance(one, str)]
+        found += [path for path in several if isinstance(path, str)]
     return list(dict.fromkeys(found))
 
 
@@ -90,7 +90,7 @@ def text_of(value: Any) -> str:
         return "\n".join(map(text_of, parts)) if parts else json.dumps(value, ensure_ascii=False)
     if isinstance(value, Iterable):
         return "\n".join(
-            text_of(one.get("text") if isinstance(one, Mapping) and "text" in one else one) for one in value
+            text_of(part.get("text") if isinstance(part, Mapping) and "text" in part else part) for part in value
         )
     return str(value)
 
@@ -120,8 +120,8 @@ def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cw
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
     unique = str(known) if known else f"{json.dumps(payload, sort_keys=True, default=str)}{int(now)}"
-    told = f"{agent}\0{session}\0{kind}\0{unique}"
-    number = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    identity = f"{agent}\0{session}\0{kind}\0{unique}"
+    number = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), now, **more)
 
 

@@ -68,7 +68,7 @@ def lasting_path() -> str:
     environment = os.environ.get("VIRTUAL_ENV")
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     if environment:
-        folders = [one for one in folders if not Path(one).is_relative_to(environment)]
+        folders = [folder for folder in folders if not Path(folder).is_relative_to(environment)]
     return os.pathsep.join(folders)
 
 

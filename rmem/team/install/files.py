@@ -85,7 +85,7 @@ def write(seen: Seen, data: bytes | None) -> list[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing
 
@@ -139,9 +139,9 @@ class Ledger:
         self.entries: dict[str, Entry] = {}
         self.folders: list[str] = []
         try:
-            told = json.loads(self.path.read_text(encoding="utf-8"))
-            self.entries = {key: Entry(**entry) for key, entry in told["files"].items()}
-            self.folders = [str(made) for made in told["folders"]]
+            saved = json.loads(self.path.read_text(encoding="utf-8"))
+            self.entries = {key: Entry(**entry) for key, entry in saved["files"].items()}
+            self.folders = [str(made) for made in saved["folders"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             pass  # without a ledger our entries are still known by their form; only exact restoring is lost
 
@@ -205,12 +205,12 @@ class Ledger:
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        told: dict[str, Any] = {
+        saved: dict[str, Any] = {
             "version": 1,
             "files": {key: asdict(entry) for key, entry in self.entries.items()},
             "folders": self.folders,
         }
-        _replace(self.path, (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode(), None)
+        _replace(self.path, (json.dumps(saved, indent=2, ensure_ascii=False) + "\n").encode(), None)
 
 
 def digest(data: bytes | None) -> str | None:

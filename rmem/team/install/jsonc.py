@@ -325,5 +325,5 @@ def _put(value: Any, path: Sequence[Step], new: Any) -> Any:
 
 def named(path: Sequence[Step]) -> str:
     """A path as people write it: hooks.Stop[0]."""
-    told = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return told.removeprefix(".") or "the whole"
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return steps.removeprefix(".") or "the whole"

@@ -74,7 +74,7 @@ class Hooks:
         for event in self.handlers:
             if not document.has(("hooks", event)):
                 made.append(("hooks", event))
-        for event in [one for one in document.get(("hooks",)) or {} if one not in self.handlers]:
+        for event in [name for name in document.get(("hooks",)) or {} if name not in self.handlers]:
             self._drop(document, list(self._ours(document, event)))
         for event, handler in self.handlers.items():
             places = list(self._ours(document, event))

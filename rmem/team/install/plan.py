@@ -112,8 +112,8 @@ def _planned(tool: Tool, change_of: Planner) -> Plan:
             seen = files.read(path)
             change = change_of(seen, parts)
         except ConfigError as error:
-            told = str(error)
-            plan.refused = told if str(path) in told else f"{path}: {told}"
+            message = str(error)
+            plan.refused = message if str(path) in message else f"{path}: {message}"
             plan.changes = []
             return plan
         if change is not None:
@@ -127,38 +127,38 @@ def _planned(tool: Tool, change_of: Planner) -> Plan:
 def _with_parts(seen: Seen, parts: Sequence[Part]) -> Change | None:
     text = seen.text
     made: Made = []
-    told: list[str] = []
+    steps: list[str] = []
     clean = True
     for part in parts:
         state = part.state(text)
         clean = clean and not state.wired and not state.outdated
         text, more = part.added(text)
         made += more
-        told += [f"add {_named(part, what)}" for what in state.missing]
-        told += [f"renew {_named(part, what)}" for what in state.outdated]
+        steps += [f"add {_named(part, what)}" for what in state.missing]
+        steps += [f"renew {_named(part, what)}" for what in state.outdated]
     data = seen.encoded(text or "")
-    return None if data == seen.data else Change(seen, data, told, made, clean)
+    return None if data == seen.data else Change(seen, data, steps, made, clean)
 
 
 def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change | None:
     if seen.data is None:
         return None
-    told: list[str] = []
+    steps: list[str] = []
     entry = ledger.entry(seen.path)
     made = None if entry is None else [tuple(path) for path in entry.made]
     text = seen.text
     for part in parts:
         if text is not None:
             state = part.state(text)
-            told += [f"remove {_named(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
+            steps += [f"remove {_named(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
             text = part.removed(text, made)
     restorable, original = ledger.original(seen)
     if restorable:
-        return Change(seen, original, told, known=True)
+        return Change(seen, original, steps, known=True)
     if text == seen.text:
         return None
     ours_alone = entry is not None and entry.before is None and (text or "").strip() in ("", "{}")
-    return Change(seen, None if text is None or ours_alone else seen.encoded(text), told)
+    return Change(seen, None if text is None or ours_alone else seen.encoded(text), steps)
 
 
 def _is_wired(tool: Tool) -> bool:

@@ -77,10 +77,10 @@ def _run(command: str) -> str:
         raise
     if SELF_TEST_ANSWER in answer:
         return ""
-    said = " ".join(complaint.split())[-_LONGEST:]
+    message = " ".join(complaint.split())[-_LONGEST:]
     if process.returncode:
-        return f"it ended with {process.returncode}{': ' * bool(said)}{said}"
-    return said or "it printed nothing"
+        return f"it ended with {process.returncode}{': ' * bool(message)}{message}"
+    return message or "it printed nothing"
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
