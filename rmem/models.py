@@ -169,16 +169,16 @@ class Memory:
         if not isinstance(data, Mapping):
             raise checks.refuse("memory", "a mapping", data)
         checks.known_fields("a memory", data, _JSON_NAMES)
-        for field in FIELDS:
-            if field.required and field.name not in data:
-                raise InputError(f"a memory must have the field {field.name!r}", field=field.name)
+        for spec in FIELDS:
+            if spec.required and spec.name not in data:
+                raise InputError(f"a memory must have the field {spec.name!r}", field=spec.name)
         for key in ("metadata", "embeddings"):
             if data.get(key) is not None and not isinstance(data[key], Mapping):
                 raise checks.refuse(key, "a mapping", data[key])
         body, vectors = data.get("metadata") or {}, data.get("embeddings") or {}
         checks.known_fields("metadata", body, _BOOKKEEPING_NAMES)
         checks.known_fields("embeddings", vectors, VECTORS)
-        read = {field.name: field.read(data) for field in FIELDS if field.name != "text"}
+        read = {spec.name: spec.read(data) for spec in FIELDS if spec.name != "text"}
         return cls(
             **read,
             bookkeeping=Bookkeeping(*(spec.read(body) for spec in BOOKKEEPING)),

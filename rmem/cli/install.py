@@ -49,15 +49,15 @@ def install(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool) 
     """
     from ..team.daemon_client import check_system
     from ..team.install.files import Ledger
-    from ..team.install.plan import install, planned_install
+    from ..team.install.plan import install, plan_install
 
     check_system()
     _warn_missing(cli)
     ledger = Ledger()
     if not agents:
-        _overview(cli, [planned_install(tool) for tool in _tools(AGENTS)])
+        _overview(cli, [plan_install(tool) for tool in _tools(AGENTS)])
         return
-    plans = [planned_install(tool) for tool in _tools(_chosen(cli, agents))]
+    plans = [plan_install(tool) for tool in _tools(_chosen(cli, agents))]
     _carry_out(cli, plans, ledger, install, "Install", dry_run, yes)
 
 
@@ -78,14 +78,14 @@ def uninstall(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool
       rmem uninstall all --dry-run
     """
     from ..team.install.files import Ledger
-    from ..team.install.plan import planned_uninstall, uninstall
+    from ..team.install.plan import plan_uninstall, uninstall
 
     if not agents:
         raise click.UsageError(f"Name an agent ({', '.join(AGENTS)}) or all.", click.get_current_context())
     ledger = Ledger()
     names = AGENTS if _ALL in agents else tuple(dict.fromkeys(agents))
     staying = _tools([name for name in AGENTS if name not in names])
-    plans = [planned_uninstall(tool, ledger, staying) for tool in _tools(names)]
+    plans = [plan_uninstall(tool, ledger, staying) for tool in _tools(names)]
     _carry_out(cli, plans, ledger, uninstall, "Uninstall", dry_run, yes)
 
 

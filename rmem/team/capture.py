@@ -32,7 +32,7 @@ from .outcomes import has_failed, headline
 from .private_text import public
 from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
-from .review import waiting
+from .review import pending_note
 from .sessions import Sessions, SessionState
 from .tool_output import essence, signature
 
@@ -64,7 +64,7 @@ class Capture:
                 state.cwd = event.cwd or state.cwd
                 if where is not None:
                     state.repository, state.branch = where.id, where.branch
-                self._take(self._cleaned(event), state, team, where)
+                self._take(self._clean_event(event), state, team, where)
 
     def _where(self, event: Event) -> Repository | None:
         return repository(event.cwd) if event.cwd else None
@@ -89,13 +89,14 @@ class Capture:
         elif event.kind is Kind.SESSION_END:
             self._sum_up(state, team, where)
 
-    def _cleaned(self, event: Event) -> Event:
+    def _clean_event(self, event: Event) -> Event:
         """The event as it may be kept; what the policy refuses altogether is left out."""
         policy = self._brain.privacy
         if policy is None:
             return event
         cleaned = {
-            name: _allowed(policy, getattr(event, name)) for name in ("prompt", "command", "output", "message", "input")
+            name: _clean_value(policy, getattr(event, name))
+            for name in ("prompt", "command", "output", "message", "input")
         }
         return event._replace(**cleaned)
 
@@ -114,7 +115,7 @@ class Capture:
         for saying in sayings(prompt):
             weight = 0.8 if saying.kind == "preference" else 0.7
             note = _note(event, team, saying.text, saying.kind, importance=weight).at(where)
-            self._keep(note if saying.sure else waiting(note), team)
+            self._keep(note if saying.sure else pending_note(note), team)
 
     # Tools
 
@@ -273,12 +274,12 @@ class Capture:
                 self.sessions.save(state)
 
 
-def _allowed(policy: PrivacyPolicy, value: Any) -> Any:
+def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:
     if isinstance(value, str):
         return policy.question(value) or ""
     if isinstance(value, Mapping):
-        return {key: _allowed(policy, member) for key, member in value.items()}
-    return [_allowed(policy, member) for member in value] if isinstance(value, list) else value
+        return {key: _clean_value(policy, member) for key, member in value.items()}
+    return [_clean_value(policy, member) for member in value] if isinstance(value, list) else value
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import paths, spool
 from .atomic_files import remove_stale
-from .daemon_client import END, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, received
+from .daemon_client import END, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, read_all
 from .events import SELF_TEST, Event
 from .hook import note
 
@@ -126,7 +126,7 @@ class Daemon:
         with line:
             try:
                 line.settimeout(5)
-                request = received(line)
+                request = read_all(line)
                 if request == END:
                     self._over.set()
                     return
@@ -134,18 +134,18 @@ class Daemon:
                 if not self._is_warm:
                     line.sendall(STARTING)
                 self._is_ready.wait()
-                self._tell(line, event)
+                self._send_context(line, event)
             except Exception as error:  # one question must not end the daemon; the hook gets an empty answer
                 note(f"daemon: {type(error).__name__}: {error}")
 
-    def _tell(self, line: socket.socket, event: Event) -> None:
+    def _send_context(self, line: socket.socket, event: Event) -> None:
         context = self._processor.context(event)
         self._has_answered.set()
         try:
             line.sendall(context.encode("utf-8", "replace"))
         except OSError:  # the hook has given up waiting
             if event.source != SELF_TEST:
-                self._processor.tell_later(event, context)
+                self._processor.keep_answer(event, context)
 
 
 class _Log(logging.Handler):

@@ -150,10 +150,10 @@ def _exchange(request: bytes, patience: float, starting: float = 0.0) -> bytes:
         if first == STARTING:
             line.settimeout(max(patience, starting - time.monotonic()))
             first = b""
-        return first + received(line)
+        return first + read_all(line)
 
 
-def received(line: socket.socket) -> bytes:
+def read_all(line: socket.socket) -> bytes:
     """Read until EOF."""
     parts, size = [], 0
     while chunk := line.recv(1 << 16):

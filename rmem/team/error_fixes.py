@@ -152,7 +152,7 @@ def change_in(given: Mapping[str, Any], path: str) -> str:
     if whole:
         lines = [line.strip() for line in whole.splitlines() if line.strip()]
         return _cut(f"wrote {len(lines)} lines: `{' '.join(lines)}`", _LONG_EDIT)
-    return _patched(patch_in(given), path)
+    return _patch_summary(patch_in(given), path)
 
 
 def _difference(old: str, new: str) -> str:
@@ -169,7 +169,7 @@ def _difference(old: str, new: str) -> str:
     return f"added `{came}`" if came else f"removed `{went}`" if went else ""
 
 
-def _patched(patch: str, path: str) -> str:
+def _patch_summary(patch: str, path: str) -> str:
     """What a patch does to one file."""
     heads = [(found.end(), (found[1] or found[2]).strip(), found.start()) for found in _PATCHED.finditer(patch)]
     if not heads:

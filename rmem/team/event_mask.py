@@ -17,7 +17,7 @@ _SAID = ("prompt", "tool", "command", "output", "message", "call", "transcript",
 _NAMES = ("session", "cwd")
 
 
-def masked(event: Event) -> Event:
+def mask_event(event: Event) -> Event:
     """The event without secrets and personal data in what was said, given and printed. A PrivacyError if a name that
     must stay holds a secret, a ConfigError if a library that finds them is missing."""
     require(KINDS)
@@ -26,7 +26,7 @@ def masked(event: Event) -> Event:
     walk = _Walk(scan, _mark)
     texts: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _SAID}
     texts["input"] = walk.mapping(dict(event.input), "input")
-    paths = [_parted(path, event.cwd) for path in event.files]
+    paths = [_split_path(path, event.cwd) for path in event.files]
     rests = [walk.text(rest, "files") for _, rest in paths]
     if walk.replaced:
         everywhere = Everywhere(walk.replaced)
@@ -37,14 +37,14 @@ def masked(event: Event) -> Event:
 
 class _Walk(Walk):
     def text(self, text: str, field: str, key: str = "") -> str:
-        return super().text(_shortened(text), field, key)
+        return super().text(_shorten(text), field, key)
 
 
 def _mark(finding: Finding, value: str, field: str) -> str:
     return f"[{finding.kind}]"
 
 
-def _parted(path: str, cwd: str) -> tuple[str, str]:
+def _split_path(path: str, cwd: str) -> tuple[str, str]:
     """The folders that a path shares with the working folder, which is known anyway and must still be found, and the
     rest."""
     folder = os.path.join(cwd, "")
@@ -53,7 +53,7 @@ def _parted(path: str, cwd: str) -> tuple[str, str]:
     return folder, path[len(folder) :]
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """A long text without its middle, cut between lines: the half of a secret looks like none."""
     if len(text) <= _LARGEST:
         return text

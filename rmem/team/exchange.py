@@ -1,5 +1,5 @@
 """Exchange and merge the memories of a team. The audit log lists what changed; a memory is sent as a document without
-its vector. `merged` joins two versions and gives the same result in any order and however often they arrive. The rules
+its vector. `merge` joins two versions and gives the same result in any order and however often they arrive. The rules
 are those of docs/decisions/0024-merging.md:
 
 - what was learned first keeps its words, unless somebody reworded it; all sources count, files and sources are united
@@ -70,7 +70,7 @@ def document(memory: Memory) -> Document:
     }
 
 
-def checked(data: Mapping[str, Any]) -> Document:
+def check_document(data: Mapping[str, Any]) -> Document:
     """A document that came from elsewhere, or an InputError that names the field."""
     if not isinstance(data, Mapping):
         raise checks.refuse("memory", "a JSON object", data)
@@ -99,7 +99,7 @@ def checked(data: Mapping[str, Any]) -> Document:
     }
 
 
-def checked_removal(data: Any) -> Document:
+def check_removal(data: Any) -> Document:
     """A removal that came from elsewhere; without a version it removes whatever is there."""
     if not isinstance(data, Mapping):
         raise checks.refuse("gone", "a list of {id, version}", data)
@@ -114,15 +114,15 @@ def checked_removal(data: Any) -> Document:
 # Merging
 
 
-def merged(left: Document, right: Document) -> Document:
+def merge(left: Document, right: Document) -> Document:
     """Two versions of one memory as one."""
     first, second = sorted((left, right), key=_age)
     mine, theirs = first["contents"], second["contents"]
     contents = {**theirs, **mine}
     if _age(first) == _age(second):  # neither is older: the choice must not depend on who is asked
         for key in mine.keys() & theirs.keys():
-            contents[key] = min(mine[key], theirs[key], key=_written)
-    contents["sources"] = united((), [*mine.get("sources", ()), *theirs.get("sources", ())])
+            contents[key] = min(mine[key], theirs[key], key=_json_text)
+    contents["sources"] = merge_sources((), [*mine.get("sources", ()), *theirs.get("sources", ())])
     contents["count"] = max(len(contents["sources"]), mine.get("count", 1), theirs.get("count", 1))
     contents["sources"] = contents["sources"][-_SOURCES:]
     contents[KEY] = max(version_of(mine), version_of(theirs))
@@ -143,33 +143,33 @@ def merged(left: Document, right: Document) -> Document:
     }
 
 
-def accepted(mine: Document, theirs: Document) -> Document:
+def accept(mine: Document, theirs: Document) -> Document:
     """What the server says of a memory, with the sources and files that it has not heard of yet."""
-    both = merged(mine, theirs)["contents"]
+    both = merge(mine, theirs)["contents"]
     contents = {**theirs["contents"], KEY: both[KEY], "count": both["count"]}
-    contents["sources"] = united(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
+    contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
     if "files" in both:
         contents["files"] = both["files"]
     return {**theirs, "contents": contents}
 
 
-def united(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def merge_sources(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The sources of both, by time. One of which there are two forms counts once: in the preferred form, else in the
     one that is first in writing."""
     found: dict[str, Mapping[str, Any]] = {}
     for source in others:
         key = source_key(source)
-        found[key] = min(source, found.get(key, source), key=_written)
+        found[key] = min(source, found.get(key, source), key=_json_text)
     found |= {source_key(source): source for source in preferred}
     return [
         dict(entry)
-        for entry in sorted(found.values(), key=lambda entry: (float(entry.get("when", 0)), _written(entry)))
+        for entry in sorted(found.values(), key=lambda entry: (float(entry.get("when", 0)), _json_text(entry)))
     ]
 
 
 def source_key(source: Mapping[str, Any]) -> str:
     """What makes two sources the same: all but whose it is, which a server may know better."""
-    return _written([source.get(name) for name in ("agent", "session", "when")])
+    return _json_text([source.get(name) for name in ("agent", "session", "when")])
 
 
 def _take(contents: dict[str, Any], body: Mapping[str, Any] | None, names: Sequence[str]) -> None:
@@ -189,14 +189,14 @@ def _choice(sent: Document) -> tuple[int, float, str]:
 def _age(sent: Document) -> tuple[float, str]:
     """When it was learned first; of two that were learned at the same moment always the same is the older."""
     rest = [sent[name] for name in ("text", "kind", "agent", "author", "session", "when")]
-    return float(sent["contents"].get("valid_from", sent["when"])), _written(rest)
+    return float(sent["contents"].get("valid_from", sent["when"])), _json_text(rest)
 
 
 def _end(body: Mapping[str, Any]) -> tuple[float, str]:
     return float(body["valid_until"]), str(body.get("superseded_by", ""))
 
 
-def _written(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
@@ -278,7 +278,7 @@ def apply_document(
         else:
             before = document(known)
             before["contents"] = mended_contents(before["contents"])
-            both = merged(before, sent) if sent["id"] in pending else accepted(before, sent)
+            both = merge(before, sent) if sent["id"] in pending else accept(before, sent)
             wanted = {**both, "author": sent["author"]}
             if wanted == document(known):
                 return None

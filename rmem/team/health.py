@@ -111,7 +111,7 @@ def findings(report: dict[str, Any]) -> list[Finding]:
         return found
     found += backlog.findings()
     if report["memory"]["server"]:
-        found.append(_sharing(report))
+        found.append(_sync_finding(report))
     last = report["last_capture"] or {}
     time_of = last.get("time")
     capture = f"{backlog.clock(time_of)} ({last.get('agent')})" if isinstance(time_of, int | float) else "never"
@@ -147,7 +147,7 @@ def hook_problem(agent: dict[str, Any]) -> str:
     return f"`{tried['command']}` fails: {tried['problem']} (`rmem install {agent['agent']}` renews it)"
 
 
-def _sharing(report: dict[str, Any]) -> Finding:
+def _sync_finding(report: dict[str, Any]) -> Finding:
     last, checked = report["last_sync"] or {}, report["token"] or {}
     succeeded = last.get("succeeded")
     detail = f"last sync {backlog.clock(succeeded)}" if isinstance(succeeded, int | float) else "no sync yet"

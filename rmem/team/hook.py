@@ -31,11 +31,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _run(*arguments)
     except BaseException as error:
-        note(f"{arguments[0]} {arguments[1]}: {_told(error)}")
+        note(f"{arguments[0]} {arguments[1]}: {_error_text(error)}")
     return 0
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """An error of ours says itself what to do; of any other it helps to know where it was."""
     from ..errors import RemanenceError
 
@@ -71,9 +71,9 @@ def _run(agent: str, name: str) -> None:
             put(event)
     finally:
         running = ensure_daemon()  # where the spool is full, too: somebody has to empty it
-    if _is_asking(event) and may_recall(event.cwd):
+    if _wants_context(event) and may_recall(event.cwd):
         first = not running and event.kind is not Kind.TOOL
-        context = ask(event, _FIRST_PATIENCE if first else _PATIENCE)
+        context = request_context(event, _FIRST_PATIENCE if first else _PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
 
@@ -93,20 +93,20 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
         else:
             print(context or "the daemon told nothing; `rmem status --retry` starts another one", file=sys.stderr)
     except Exception as error:
-        print(_told(error), file=sys.stderr)
+        print(_error_text(error), file=sys.stderr)
     finally:
         if path is not None:
             path.unlink(missing_ok=True)
 
 
-def _is_asking(event: Event) -> bool:
+def _wants_context(event: Event) -> bool:
     """Whether something may be told at this moment. Whether a command failed is for the daemon to find out."""
     if event.kind is Kind.TOOL:
         return event.action in ("shell", "test") and event.agent not in _DEAF
     return event.kind in (Kind.SESSION_START, Kind.PROMPT)
 
 
-def ask(event: Event, patience: float) -> str:
+def request_context(event: Event, patience: float) -> str:
     """What the team knows that helps at this moment: from the daemon, which has the memory open. An answer that comes
     too late is told with the session's next prompt."""
     from .daemon_client import call

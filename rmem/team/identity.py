@@ -52,17 +52,17 @@ class Repository:
 
 def repository(path: str | Path) -> Repository | None:
     """The repository that a folder or file lies in; None outside any."""
-    found = _found(path)
+    found = _find(path)
     return None if found is None else _read(*found)
 
 
 def root_of(path: str | Path) -> Path | None:
     """The folder of the repository that a folder or file lies in; None outside any."""
-    found = _found(path)
+    found = _find(path)
     return None if found is None else found[0]
 
 
-def _found(path: str | Path) -> tuple[Path, Path] | None:
+def _find(path: str | Path) -> tuple[Path, Path] | None:
     """The root of a repository, and where git keeps what belongs to it."""
     start = Path(path)
     for folder in (start, *start.parents):
@@ -80,14 +80,14 @@ def repository_id(address: str) -> str:
     """The id of a repository from whatever somebody writes: an id, or the address it is cloned from."""
     given = address.strip()
     if "://" in given or _SCP.match(given):
-        return _shared(given)
+        return _shared_id(given)
     host, separator, _ = given.partition("/")
     return given.rstrip("/").removesuffix(".git").lower() if separator and "." in host else given
 
 
 def author(path: str | Path | None = None) -> str:
     """Who works here: the e-mail address or name that git knows, else the name of the user."""
-    found = _found(path) if path is not None else None
+    found = _find(path) if path is not None else None
     settings = git_config.read(*found) if found is not None else git_config.read(_folder(path))
     return settings.last("user.email") or settings.last("user.name") or config.user()
 
@@ -101,17 +101,17 @@ def _folder(path: str | Path | None) -> Path:
 def _read(root: Path, private: Path) -> Repository:
     common = _common(private)
     branch, commit = _head(private, common)
-    named = _named(root)
+    named = _declared_id(root)
     if named is not None:
         return Repository(repository_id(named), root, branch, commit)
     settings = git_config.read(root, private)
     remotes = settings.remotes()
     address = next((remotes[name] for name in _REMOTES if name in remotes), next(iter(remotes.values()), None))
     home = common.parent if common.name == ".git" else common
-    return Repository(_shared(settings.rewritten(address)) if address else local_id(home), root, branch, commit)
+    return Repository(_shared_id(settings.rewritten(address)) if address else local_id(home), root, branch, commit)
 
 
-def _named(root: Path) -> str | None:
+def _declared_id(root: Path) -> str | None:
     """What the repository's own file says that it is; a file that cannot be read says nothing."""
     path = next((root / name for name in REPOSITORY_FILES if (root / name).is_file()), None)
     if path is None:
@@ -148,11 +148,11 @@ def _head(private: Path, common: Path) -> tuple[str | None, str | None]:
     if not content.startswith("ref:"):
         return None, content or None
     name = content.removeprefix("ref:").strip()
-    commit = _text(private / name).strip() or _text(common / name).strip() or _packed(common, name)
+    commit = _text(private / name).strip() or _text(common / name).strip() or _packed_ref(common, name)
     return name.removeprefix("refs/heads/"), commit or None
 
 
-def _packed(common: Path, name: str) -> str | None:
+def _packed_ref(common: Path, name: str) -> str | None:
     for line in _text(common / "packed-refs").splitlines():
         commit, _, ref = line.partition(" ")
         if ref.strip() == name:
@@ -160,7 +160,7 @@ def _packed(common: Path, name: str) -> str | None:
     return None
 
 
-def _shared(address: str) -> str:
+def _shared_id(address: str) -> str:
     """An address without what differs between people: "git@github.com:Acme/etl.git" → "github.com/acme/etl"."""
     url = address.strip()
     if "://" in url:

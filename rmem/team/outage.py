@@ -51,7 +51,7 @@ class Outage:
         """How long this process has been failing."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
-    def failed(self, error: Exception, *, progress: bool) -> bool:
+    def record_failure(self, error: Exception, *, progress: bool) -> bool:
         """Start a pause, a short one if the attempt made progress. Returns whether the error is another than before."""
         self._pause = _FIRST if progress or not self._pause else min(2 * self._pause, _LONGEST)
         self._due = time.monotonic() + self._pause

@@ -129,7 +129,7 @@ def looks_failed(command: str, output: str) -> bool:
         return True
     if _PASSED.search(text):
         return False
-    return bool(_FAILED.search(text)) or _ends_raised(text) or _complains(programs, text)
+    return bool(_FAILED.search(text)) or _ends_with_error(text) or _complains(programs, text)
 
 
 def headline(output: str) -> str:
@@ -140,7 +140,7 @@ def headline(output: str) -> str:
     choices = (
         [candidate for candidate in marked if _E_NAMED.match(candidate)][:1],
         marked[:1],
-        list(_raised(lines))[-1:],
+        list(_raised_errors(lines))[-1:],
         [line.lstrip(" |") for line in strong if _RAISED.match(line.lstrip(" |"))][:1],
         [line for line in strong if _COMPILER.search(line)][:1],
         [line for line in strong if _FAILED_TEST.match(line)][:1],
@@ -157,7 +157,7 @@ def headline(output: str) -> str:
     return " ".join(best.split())[:WIDTH]
 
 
-def _raised(lines: list[str]) -> Iterator[str]:
+def _raised_errors(lines: list[str]) -> Iterator[str]:
     """The exceptions at the ends of Python's tracebacks."""
     inside = False
     for line in lines:
@@ -169,7 +169,7 @@ def _raised(lines: list[str]) -> Iterator[str]:
                 yield line
 
 
-def _ends_raised(text: str) -> bool:
+def _ends_with_error(text: str) -> bool:
     """Whether the last thing that a program printed is an exception, which nobody caught."""
     lines = [line for line in text.splitlines() if line.strip()]
     plain_lines = [line for line in lines if not line.startswith((" ", "\t"))]
@@ -177,7 +177,7 @@ def _ends_raised(text: str) -> bool:
         return False
     if len(plain_lines) > 1 and plain_lines[-2].startswith("Exception ignored"):
         return False
-    return bool(_RAISED.match(plain_lines[-1])) or plain_lines[-1] in list(_raised(lines))[-1:]
+    return bool(_RAISED.match(plain_lines[-1])) or plain_lines[-1] in list(_raised_errors(lines))[-1:]
 
 
 def _complains(programs: list[list[str]], text: str) -> bool:

@@ -65,7 +65,7 @@ def settings_of(path: str | Path) -> Settings | None:
 
 def read_settings(path: Path) -> Settings:
     """Read and check such a file. ConfigError names the key that is wrong, and never repeats a secret."""
-    table = _parsed(path)
+    table = _parse(path)
     for name, value in _walk(table):
         if _SECRET.search(name.lower().replace("-", "_")) or (isinstance(value, str) and _TOKEN.match(value)):
             raise ConfigError(
@@ -88,7 +88,7 @@ def read_settings(path: Path) -> Settings:
     )
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             data = file.read(_LONGEST + 1)

@@ -74,7 +74,7 @@ def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> l
     ][:limit]
 
 
-def waiting(note: Note) -> Note:
+def pending_note(note: Note) -> Note:
     """A note that nobody is told of, and that does not leave this machine, until it is accepted."""
     return replace(note, scope="personal", state=WAITING)
 
@@ -90,7 +90,7 @@ def accept(team: TeamMemory, memory_id: str) -> str:
     experience = next((experience for experience in undecided(team, 10_000) if experience.id == memory_id), None)
     if experience is None:
         raise NotFoundError(memory_id)
-    note = replace(_said_again(experience), when=experience.memory.timestamp, scope="repository")
+    note = replace(_to_note(experience), when=experience.memory.timestamp, scope="repository")
     kept = team.remember(note).memory_id
     team.forget(memory_id)
     return kept
@@ -106,13 +106,13 @@ def restore(team: TeamMemory, memory_id: str) -> str:
         raise InputError(
             f"memory_id must be a memory that was superseded, and {memory_id!r} was not", field="memory_id"
         )
-    kept = team.remember(_said_again(experience)).memory_id
+    kept = team.remember(_to_note(experience)).memory_id
     if successor in team.brain.store and successor != kept:
         team.supersede(successor, kept, time.time())
     return kept
 
 
-def _said_again(experience: Experience) -> Note:
+def _to_note(experience: Experience) -> Note:
     """The note that a memory was made of, learned now."""
     return Note(
         experience.text, experience.kind, author=experience.author,

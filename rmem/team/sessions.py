@@ -90,13 +90,13 @@ class Sessions:
     @contextmanager
     def changing(self, agent: str, session: str) -> Iterator[SessionState]:
         """The state of a session, with nobody else changing it meanwhile; written when the block ends well."""
-        with self.locked():
+        with self.lock():
             state = self.load(agent, session)
             yield state
             self.save(state)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep other threads and processes from changing sessions; not to be nested."""
         with self._lock:
             make_folder(self._folder.parent)

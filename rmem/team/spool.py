@@ -13,7 +13,7 @@ from ..errors import StoreFullError
 from ..private_files import make_folder
 from . import paths
 from .atomic_files import replace_file, sync_folder
-from .event_mask import masked
+from .event_mask import mask_event
 from .events import Event
 
 MOST = 50_000
@@ -32,7 +32,7 @@ def put(event: Event) -> Path:
             f"this event was not kept: {MOST:,} wait in {place} already; `rmem status` shows why they are not taken in"
         )
     path = place / f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
-    replace_file(path, masked(event).to_json().encode("utf-8", "surrogatepass"))
+    replace_file(path, mask_event(event).to_json().encode("utf-8", "surrogatepass"))
     return path
 
 

@@ -52,7 +52,7 @@ def _events(subject: Subject, dry_run: bool) -> int:
 
 def _sessions(subject: Subject, dry_run: bool) -> int:
     sessions, number = Sessions(), 0
-    with sessions.locked():
+    with sessions.lock():
         for state in sessions.all():
             if subject.is_among(state.agent, state.session, author(state.cwd or None)):
                 number += 1

@@ -21,7 +21,7 @@ from ..models import Memory
 from ..stores.base import Progress
 from . import known_repositories, paths
 from .atomic_files import replace_file
-from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, checked, checked_removal
+from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, check_document, check_removal
 from .login import Login
 from .versions import CHANGES
 
@@ -237,7 +237,7 @@ class _SyncRun:
         origin = self._login.url
         for item in memories:
             try:
-                sent = checked(item)
+                sent = check_document(item)
                 if self._workspace != self._login.workspace:
                     sent["contents"].setdefault(known_repositories.KEY, self._workspace)
                 who = str(by.get(sent["id"]) or sent["author"] or origin)
@@ -245,16 +245,16 @@ class _SyncRun:
                     self._brain, sent, member=self._login.member, origin=origin, who=who, pending=pending
                 )
             except (InputError, PrivacyError) as error:
-                self._passed_over(item, error)
+                self._skip(item, error)
         for item in gone:
             try:
-                sent = checked_removal(item)
+                sent = check_removal(item)
                 changed += apply_removal(self._brain, sent, origin=origin, who=str(by.get(sent["id"]) or origin))
             except InputError as error:
-                self._passed_over(item, error)
+                self._skip(item, error)
         return changed
 
-    def _passed_over(self, item: Any, error: Exception) -> None:
+    def _skip(self, item: Any, error: Exception) -> None:
         named = item.get("id") if isinstance(item, dict) else None
         log.warning("memory %s of the server is left out: %s", named, error)
         self._done.refused.append({"id": named, "error": f"left out here: {error}"})

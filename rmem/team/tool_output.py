@@ -36,7 +36,7 @@ def plain(output: str) -> str:
 
 def essence(output: str, limit: int = 1500) -> str:
     """At most `limit` characters of an output: the lines that say what went wrong, in their order."""
-    lines = folded(line for line in plain(output).splitlines() if line.strip())
+    lines = fold_repeats(line for line in plain(output).splitlines() if line.strip())
     if sum(len(line) + 1 for line in lines) <= limit:
         return "\n".join(lines)
     weights = [_weight(line, at, len(lines)) for at, line in enumerate(lines)]
@@ -48,7 +48,7 @@ def essence(output: str, limit: int = 1500) -> str:
             continue
         chosen.add(at)
         size += cost
-    return "\n".join(_joined(lines, sorted(chosen)))
+    return "\n".join(_join_lines(lines, sorted(chosen)))
 
 
 def signature(error: str) -> str:
@@ -56,7 +56,7 @@ def signature(error: str) -> str:
     return re.sub(r"\bline \d+|:\d+(?::\d+)?\b|\d+", "#", _SETTING.sub("#", error)).casefold().strip()
 
 
-def folded(lines: Iterable[str]) -> list[str]:
+def fold_repeats(lines: Iterable[str]) -> list[str]:
     """Lines of which the same, or the same with other numbers, follow one another are one with a count."""
     kept: list[str] = []
     last, times = "", 0
@@ -89,7 +89,7 @@ def _weight(line: str, at: int, count: int) -> float:
     return weight
 
 
-def _joined(lines: Sequence[str], chosen: Sequence[int]) -> list[str]:
+def _join_lines(lines: Sequence[str], chosen: Sequence[int]) -> list[str]:
     result: list[str] = []
     before = -1
     for at in chosen:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from ..events import Event, Kind
-from .payloads import ended, hook_specific, moment, text_of, tool_event
+from .payloads import hook_specific, parse_exit, session_event, text_of, tool_event
 
 AGENT = "gemini"
 _MOMENTS = {
@@ -31,7 +31,7 @@ answer = hook_specific
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
     if name != "AfterTool":
-        return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+        return session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
     tool, out = str(payload.get("tool_name") or ""), payload.get("tool_response")
     failed = None
     if tool == _SHELL and isinstance(out, dict) and "llmContent" in out:
@@ -44,5 +44,5 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         code = _CODE.search(trailer)
         printed = rest[: end.start()] if end else rest
         printed = "" if printed.strip() == "(empty)" else printed
-        out, failed = ended(printed, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
+        out, failed = parse_exit(printed, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
     return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), out, failed=failed)

@@ -65,7 +65,7 @@ def files_in(given: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def decoded(value: Any) -> Any:
+def parse_object(value: Any) -> Any:
     """A JSON object that came as text, as an object; anything else as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
@@ -110,12 +110,12 @@ def outcome_of(value: Any) -> bool | None:
     return True if value.get("error") else None
 
 
-def ended(output: str, code: int) -> tuple[str, bool]:
+def parse_exit(output: str, code: int) -> tuple[str, bool]:
     """What a command printed, and whether it failed; one that printed nothing is told by its exit code."""
     return output if output.strip() or code == 0 else f"Exit code {code}", code != 0
 
 
-def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
+def new_event(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
     """An event. The same moment, told twice, has the same id; where the tool numbers its calls, by that number."""
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
@@ -125,20 +125,22 @@ def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cw
     return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), now, **more)
 
 
-def moment(agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object) -> Event | None:
+def session_event(
+    agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object
+) -> Event | None:
     """A moment that is no tool's; None if it is of no kind that we listen to."""
     if kind is None:
         return None
     if kind is Kind.PROMPT:
-        return made(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
+        return new_event(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
     if kind is Kind.STOP:
         message = payload.get("last_assistant_message") or payload.get("prompt_response")
-        return made(agent, kind, payload, session, cwd, message=str(message or ""))
+        return new_event(agent, kind, payload, session, cwd, message=str(message or ""))
     if kind is Kind.SESSION_START:
         source = payload.get("source") or "startup"
     else:
         source = payload.get("reason" if kind is Kind.SESSION_END else "trigger")
-    return made(agent, kind, payload, session, cwd, source=str(source or ""))
+    return new_event(agent, kind, payload, session, cwd, source=str(source or ""))
 
 
 def tool_event(
@@ -148,7 +150,7 @@ def tool_event(
     """The use of a tool."""
     arguments = dict(given) if isinstance(given, Mapping) else {"input": given} if given else {}
     command = command_in(arguments)
-    return made(
+    return new_event(
         agent,
         Kind.TOOL,
         payload,

@@ -37,7 +37,7 @@ class Command:
         return cls((str(beside),)) if beside.exists() else cls((sys.executable, "-m", "rmem"))
 
     def hook(self, agent: str, event: str) -> str:
-        return " ".join([*(_quoted(word) for word in self.words), "hook", agent, event])
+        return " ".join([*(_quote(word) for word in self.words), "hook", agent, event])
 
     @property
     def program(self) -> str:
@@ -49,7 +49,7 @@ class Command:
         return [*self.words[1:], "mcp"]
 
 
-def hooked(command: Any) -> tuple[str, str] | None:
+def parse_hook(command: Any) -> tuple[str, str] | None:
     """The agent and event of a command that is one of ours; None for all others."""
     found = _HOOK.search(command) if isinstance(command, str) else None
     return None if found is None else (found["agent"], found["event"])
@@ -72,7 +72,7 @@ def lasting_path() -> str:
     return os.pathsep.join(folders)
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     if os.name == "nt":
         return f'"{word}"' if " " in word else word
     return shlex.quote(word)

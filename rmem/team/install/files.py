@@ -34,7 +34,7 @@ class Seen:
     def text(self) -> str | None:
         return None if self.data is None else self.data.decode().removeprefix(_BOM)
 
-    def encoded(self, text: str) -> bytes:
+    def encode(self, text: str) -> bytes:
         """A text as this file has it: with its mark of byte order, if it has one."""
         marked = self.data is not None and self.data.startswith(_BOM.encode())
         return (f"{_BOM}{text}" if marked else text).encode()
@@ -161,7 +161,7 @@ class Ledger:
             return False, None
         return digest(data) == entry.before, data
 
-    def installed(
+    def record_install(
         self, agent: str, seen: Seen, data: bytes, made: Sequence[Sequence[str]], folders: list[Path], clean: bool
     ) -> None:
         """Note what was written over what. An entry that still describes the file keeps what was there at first; what
@@ -176,7 +176,7 @@ class Ledger:
         self.entries[str(seen.path)] = entry
         self._save()
 
-    def removed(self, seen: Seen) -> None:
+    def record_removal(self, seen: Seen) -> None:
         """Forget a file, and take away the folders that were made by us and are empty now."""
         self.entries.pop(str(seen.path), None)
         for folder in sorted(self.folders, key=len, reverse=True):

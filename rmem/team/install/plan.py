@@ -55,15 +55,15 @@ class Plan:
     refused: str = ""
 
 
-def planned_install(tool: Tool) -> Plan:
+def plan_install(tool: Tool) -> Plan:
     """What is missing or outdated, and would be written."""
-    return _planned(tool, _with_parts)
+    return _plan(tool, _with_parts)
 
 
-def planned_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
+def plan_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
     """What of ours is there, and would be taken away. A file that a tool which is `staying` needs stays too."""
     needed = {part.path for other in staying if _is_wired(other) for part in other.parts}
-    return _planned(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
+    return _plan(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
 
 
 def distinct(plans: Sequence[Plan]) -> None:
@@ -82,7 +82,7 @@ def install(plan: Plan, ledger: Ledger) -> None:
             data = change.after or b""
             folders = files.write(change.seen, data)
             done.append(change)
-            ledger.installed(plan.tool.name, change.seen, data, change.made, folders, change.clean)
+            ledger.record_install(plan.tool.name, change.seen, data, change.made, folders, change.clean)
     except ConfigError:
         _put_back(done, ledger)
         raise
@@ -101,10 +101,10 @@ def uninstall(plan: Plan, ledger: Ledger) -> None:
         _put_back(done, ledger)
         raise
     for change in plan.changes:
-        ledger.removed(change.seen)
+        ledger.record_removal(change.seen)
 
 
-def _planned(tool: Tool, change_of: Planner) -> Plan:
+def _plan(tool: Tool, change_of: Planner) -> Plan:
     plan = Plan(tool)
     for path in dict.fromkeys(part.path for part in tool.parts):
         parts = [part for part in tool.parts if part.path == path]
@@ -132,11 +132,11 @@ def _with_parts(seen: Seen, parts: Sequence[Part]) -> Change | None:
     for part in parts:
         state = part.state(text)
         clean = clean and not state.wired and not state.outdated
-        text, more = part.added(text)
+        text, more = part.add(text)
         made += more
-        steps += [f"add {_named(part, what)}" for what in state.missing]
-        steps += [f"renew {_named(part, what)}" for what in state.outdated]
-    data = seen.encoded(text or "")
+        steps += [f"add {_describe(part, what)}" for what in state.missing]
+        steps += [f"renew {_describe(part, what)}" for what in state.outdated]
+    data = seen.encode(text or "")
     return None if data == seen.data else Change(seen, data, steps, made, clean)
 
 
@@ -150,15 +150,15 @@ def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change 
     for part in parts:
         if text is not None:
             state = part.state(text)
-            steps += [f"remove {_named(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
-            text = part.removed(text, made)
+            steps += [f"remove {_describe(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
+            text = part.remove(text, made)
     restorable, original = ledger.original(seen)
     if restorable:
         return Change(seen, original, steps, known=True)
     if text == seen.text:
         return None
     ours_alone = entry is not None and entry.before is None and (text or "").strip() in ("", "{}")
-    return Change(seen, None if text is None or ours_alone else seen.encoded(text), steps)
+    return Change(seen, None if text is None or ours_alone else seen.encode(text), steps)
 
 
 def _is_wired(tool: Tool) -> bool:
@@ -174,10 +174,10 @@ def _put_back(done: Sequence[Change], ledger: Ledger) -> None:
     for change in reversed(done):
         files.write(files.read(change.path), change.seen.data)
         if change.seen.data is None:
-            ledger.removed(change.seen)
+            ledger.record_removal(change.seen)
 
 
-def _named(part: Part, what: str) -> str:
+def _describe(part: Part, what: str) -> str:
     return f"hook {what}" if part.role == "hooks" else f"MCP server {what}" if part.role == "mcp" else what
 
 

@@ -27,7 +27,7 @@ _LONGEST = 300  # characters of what went wrong
 def try_hook(tool: Tool) -> dict[str, Any] | None:
     """How the hook of a session's start did: its command, milliseconds, and the problem if there is one. None where it
     is not installed, or the tool has no hooks."""
-    command = _installed(tool)
+    command = _installed_command(tool)
     if command is None:
         return None
     started = time.perf_counter()
@@ -36,7 +36,7 @@ def try_hook(tool: Tool) -> dict[str, Any] | None:
     return {"command": command, "ok": not problem, "ms": taken, "problem": problem or None}
 
 
-def _installed(tool: Tool) -> str | None:
+def _installed_command(tool: Tool) -> str | None:
     part = tool.parts[0]
     if part.role != "hooks":
         return None

@@ -23,7 +23,7 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
     made or changed."""
     folder = config.home() / "team"
     command = Command.here()
-    login = _told(folder / "login.json")
+    login = _read_json(folder / "login.json")
     return {
         "agents": [agent_report(tool(name, command)) for name in AGENTS],
         "memory": {
@@ -35,8 +35,8 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
         "repository": repository_report(cwd),
         **backlog.report(),
         **health.report(store),
-        "last_capture": _told(folder / "last-capture.json") or None,
-        "last_sync": _told(folder / paths.LAST_SYNC) or None,
+        "last_capture": _read_json(folder / "last-capture.json") or None,
+        "last_sync": _read_json(folder / paths.LAST_SYNC) or None,
         "log": str(folder / "hooks.log"),
     }
 
@@ -103,7 +103,7 @@ def _state(report: dict[str, Any], problems: list[str]) -> str:
     return "installed"
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from . import files
-from .jsonc import Document, named
+from .jsonc import Document, path_text
 
 
 def json_switch(path: Path, at: Sequence[str], off: bool) -> str:
@@ -18,7 +18,7 @@ def json_switch(path: Path, at: Sequence[str], off: bool) -> str:
         value = Document(files.read(path).text or "").get(at)
     except ConfigError:
         return ""
-    return _told(path, at, off) if value is off else ""
+    return _problem(path, at, off) if value is off else ""
 
 
 def toml_switch(path: Path, at: Sequence[str]) -> str:
@@ -29,8 +29,8 @@ def toml_switch(path: Path, at: Sequence[str]) -> str:
         return ""
     for step in at:
         value = value.get(step) if isinstance(value, dict) else None
-    return _told(path, at, False) if value is False else ""
+    return _problem(path, at, False) if value is False else ""
 
 
-def _told(path: Path, at: Sequence[str], value: bool) -> str:
-    return f"all hooks are switched off by {named(at)} = {str(value).lower()} in {path}"
+def _problem(path: Path, at: Sequence[str], value: bool) -> str:
+    return f"all hooks are switched off by {path_text(at)} = {str(value).lower()} in {path}"

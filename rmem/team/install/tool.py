@@ -52,11 +52,11 @@ def folder(variable: str, otherwise: Path) -> Path:
 
 def skill(home: Path) -> Whole:
     """The file that teaches an agent when to use its memory, in the form that all of them read."""
-    return Whole(home / "skills" / SKILL / "SKILL.md", shipped("skill.md"), lambda text: MARK in text, "skill")
+    return Whole(home / "skills" / SKILL / "SKILL.md", packaged_text("skill.md"), lambda text: MARK in text, "skill")
 
 
 @cache
-def shipped(name: str) -> str:
+def packaged_text(name: str) -> str:
     """A text of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
