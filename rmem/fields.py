@@ -80,7 +80,7 @@ def stored(check: Check, **facts: Any) -> dict[str, Stored]:
     return {_KEY: Stored(check, **facts)}
 
 
-def declared(cls: type, inside: str = "") -> tuple[Field, ...]:
+def declared_fields(cls: type, inside: str = "") -> tuple[Field, ...]:
     """Return the fields of a dataclass that were declared with `stored`, in their order."""
     found = []
     for field in fields(cls):
@@ -92,7 +92,7 @@ def declared(cls: type, inside: str = "") -> tuple[Field, ...]:
     return tuple(found)
 
 
-def compiled(arguments: Iterable[str], expression: str, **names: Any) -> Callable[..., Any]:
+def compile_function(arguments: Iterable[str], expression: str, **names: Any) -> Callable[..., Any]:
     """Compile a function of `arguments` that returns `expression`. Hot paths need it: a loop over the table takes 1.5
     times as long as code that names every field."""
     made: Callable[..., Any] = eval(f"lambda {', '.join(arguments)}: {expression}", names)

@@ -67,7 +67,9 @@ class Link:
         self._lock = Lock()
         self._closed = False
 
-    def ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None) -> bytes:
+    def request(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None
+    ) -> bytes:
         """Send a request and return the whole answer; retry temporary failures."""
         answer = self._send(method, path, body, headers, patience, whole=True)
         assert isinstance(answer, bytes)
@@ -169,14 +171,14 @@ class Answer:
         return self._response.headers.get(name)
 
     def readline(self) -> bytes:
-        return self._guarded(self._response.readline)
+        return self._read(self._response.readline)
 
     def finish(self) -> None:
         """Read the rest, so that the connection can be used again."""
-        while self._guarded(lambda: self._response.read(65536)):
+        while self._read(lambda: self._response.read(65536)):
             pass
 
-    def _guarded(self, reading: Any) -> bytes:
+    def _read(self, reading: Any) -> bytes:
         try:
             found: bytes = reading()
         except (OSError, http.client.HTTPException) as error:

@@ -7,7 +7,7 @@ import click
 from .cli_context import CliContext
 from .evaluate_files import setting_of
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 from .progress import progress
 
 
@@ -50,4 +50,4 @@ def facts(cli: CliContext, file: str, settings: str | None) -> None:
     if cli.is_terminal:
         table(columns, rows, right=range(1, 5))
     else:
-        aligned([columns, *rows], right=range(1, 5))
+        align([columns, *rows], right=range(1, 5))

@@ -9,7 +9,7 @@ import click
 
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 
 _FIGURES = ("success_rate", "hit_ratio", "mrr")
 _COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
@@ -77,4 +77,4 @@ def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]]
     if cli.is_terminal:
         table(columns, rows, right=right)
     else:
-        aligned([columns, *rows], right=right)
+        align([columns, *rows], right=right)

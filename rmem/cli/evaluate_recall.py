@@ -11,7 +11,7 @@ from ..errors import InputError
 from .cli_context import CliContext
 from .evaluate_files import setting_of
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def recall(
     if cli.is_terminal:
         table(columns, rows, right=range(2, 9))
     else:
-        aligned([columns, *rows], right=range(2, 9))
+        align([columns, *rows], right=range(2, 9))
     for one in report["sets"]:
         _compare(one)
 
@@ -111,7 +111,7 @@ def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | Non
     if cli.is_terminal:
         table(columns, rows, right=range(1, 4))
     else:
-        aligned([columns, *rows], right=range(1, 4))
+        align([columns, *rows], right=range(1, 4))
 
 
 def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[tuple[str, ...]]:

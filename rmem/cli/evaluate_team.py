@@ -11,7 +11,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, one_line
+from .output import align, one_line
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -140,4 +140,4 @@ def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
             share(figures.wrongly, figures.told_anyway, figures.prompts - figures.with_answer),
             share(figures.recall_at_3, figures.first_three, figures.with_answer),
         ])  # fmt: skip
-    aligned(lines)
+    align(lines)

@@ -15,7 +15,7 @@ from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, table
+from .output import align, table
 from .progress import progress
 
 Function = Callable[..., Any]
@@ -78,7 +78,7 @@ def _columns(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[st
     if cli.is_terminal:
         table(columns, rows, right=right)
     else:
-        aligned(rows, right=right)
+        align(rows, right=right)
 
 
 def _times(fact: Fact) -> str:

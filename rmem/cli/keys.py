@@ -10,7 +10,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, moment, table
+from .output import align, moment, table
 from .progress import progress
 
 
@@ -88,7 +88,7 @@ def list_(cli: CliContext) -> None:
     if cli.is_terminal:
         table(columns, rows, right=(1, 3))
     else:
-        aligned([columns, *rows], right=(1, 3))
+        align([columns, *rows], right=(1, 3))
 
 
 def _opens_text(key: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import click
 from . import exit_codes
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 
 
 @click.command()
@@ -74,7 +74,7 @@ def _print(found: list[dict[str, Any]], cli: CliContext) -> None:
     if cli.is_terminal:
         table(columns, rows)
     else:
-        aligned([columns, *rows])
+        align([columns, *rows])
     for plugin in found:
         if not plugin["loads"]:  # in full, even on a narrow terminal
             click.echo(f"{one_line(plugin['name'])}: {one_line(plugin['problem'])}")

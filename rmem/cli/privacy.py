@@ -6,7 +6,7 @@ import click
 
 from .cli_context import CliContext
 from .options import command_options, text_of
-from .output import aligned, table, visible
+from .output import align, table, visible
 
 
 @click.group("privacy", invoke_without_command=True)
@@ -66,6 +66,6 @@ def check(cli: CliContext, text: tuple[str, ...]) -> None:
         if cli.is_terminal:
             table(columns, rows)
         else:
-            aligned([columns, *rows])
+            align([columns, *rows])
         click.echo()
     click.echo("refused" if kept is None else visible(kept))

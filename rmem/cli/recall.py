@@ -10,7 +10,7 @@ import click
 from .. import checks
 from .cli_context import CliContext
 from .options import command_options, filter_of, filter_options, table_options, text_of, values
-from .output import console, indented, moment, visible
+from .output import console, indent, moment, visible
 
 if TYPE_CHECKING:
     from ..annotations import Mode
@@ -146,7 +146,7 @@ def _reasons(explanation: Explanation) -> list[str]:
 
 def _write(hits: Sequence[Hit]) -> None:
     for number, hit in enumerate(hits, 1):
-        click.echo(f"{number}. {indented(visible(hit.text), '   ')}")
+        click.echo(f"{number}. {indent(visible(hit.text), '   ')}")
         click.echo(f"   {hit.score:.2f}  {_describe(hit.memory)}, id {visible(hit.memory.memory_id)}")
         for line in _reasons(hit.explanation) if hit.explanation is not None else ():
             click.echo(f"   {line}")

@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options, text_of, value_of, values
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 
 if TYPE_CHECKING:
     from ..tables.client import Client
@@ -117,7 +117,7 @@ def _print(cli: CliContext, rows: Rows) -> None:
     if cli.is_terminal:
         table(rows.columns, lines, right=right)
     else:
-        aligned([list(rows.columns), *lines], right=right)
+        align([list(rows.columns), *lines], right=right)
     cli.note(f"({len(rows):,} {'row' if len(rows) == 1 else 'rows'})")
 
 

@@ -12,7 +12,7 @@ import click
 from ..errors import InputError, StoreError
 from .cli_context import CliContext
 from .options import Function, command_options
-from .output import aligned, moment, table
+from .output import align, moment, table
 from .serve import DATA, settings_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _print_list(cli: CliContext, key: str, documents: list[dict[str, Any]], colu
     if cli.is_terminal:
         table(heads, rows)
     else:
-        aligned([heads, *rows])
+        align([heads, *rows])
 
 
 def _cell(name: str, value: Any) -> str:

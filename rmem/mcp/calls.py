@@ -86,4 +86,4 @@ def visible_memory(caller: Caller, memory_id: str, place: Place, *, field: str =
 
 def check_stale(caller: Caller, experience: Experience, place: Place) -> Experience:
     """Check whether a memory may be out of date, if the caller's repository is on this machine."""
-    return caller.team.checked(experience, place) if isinstance(place, Repository) else experience
+    return caller.team.check_stale(experience, place) if isinstance(place, Repository) else experience

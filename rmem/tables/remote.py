@@ -129,7 +129,7 @@ class RemoteWorkspace:
     def _json(
         self, method: str, path: str, body: Any, *, write: bool = False, patience: float | None = None
     ) -> dict[str, Any]:
-        raw = self._link.ask(method, self._base + path, _encoded(body), self._headers(JSON, body, write), patience)
+        raw = self._link.request(method, self._base + path, _encoded(body), self._headers(JSON, body, write), patience)
         try:
             told = json.loads(raw) if raw else {}
         except ValueError:

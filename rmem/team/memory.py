@@ -63,7 +63,7 @@ class TeamMemory:
     def remember(self, note: Note) -> Memory:
         """Keep a note. One that is known already is counted, and says where it came from this time too."""
         when = time.time() if note.when is None else note.when
-        fresh = self._drafted(note, when)
+        fresh = self._build_memory(note, when)
         while True:
             known = self.brain.get(note.id) or self._alike(note)
             if known is None and note.supersedes is not None:
@@ -72,11 +72,11 @@ class TeamMemory:
                 removed = removal_of(self.brain, note.id)
                 fresh.contents = {**fresh.contents, VERSION: 1 if removed is None else removed.version + 1}
             key = note.id if known is None else known.memory_id
-            kept = self.brain.edit(key, partial(self._learned, note, fresh, key))
+            kept = self.brain.edit(key, partial(self._learn, note, fresh, key))
             if kept is not None:
                 return kept  # else the one that says the same was forgotten just now
 
-    def _drafted(self, note: Note, when: float) -> Memory:
+    def _build_memory(self, note: Note, when: float) -> Memory:
         """The memory that a note becomes, as the privacy policy lets it in; it may say whose it is."""
         memory = build_memory(
             text=note.text,
@@ -104,12 +104,12 @@ class TeamMemory:
                 return hit.memory
         return None
 
-    def _learned(self, note: Note, fresh: Memory, key: str, known: Memory | None) -> Edited | None:
+    def _learn(self, note: Note, fresh: Memory, key: str, known: Memory | None) -> Edited | None:
         """What learning a note makes of the memory with its id, or of one that says the same."""
         detail = {"agent": note.agent, "session": note.session}
         if known is None:
             new = {**detail, "kind": note.kind, "scope": note.reach}
-            return self._edited(fresh.copied(), "remember", **new) if key == note.id else None
+            return self._record_edit(fresh.copied(), "remember", **new) if key == note.id else None
         body = mended_contents(known.contents)
         source = fresh.contents["sources"][0]
         sources = body.get("sources", [])
@@ -123,7 +123,7 @@ class TeamMemory:
             body = {name: value for name, value in body.items() if name not in ("valid_until", "superseded_by")}
         known.contents = body
         known.tags = {**known.tags, "state": note.state}
-        return self._edited(_raised(known), "learn again", **detail)
+        return self._record_edit(_next_version(known), "learn again", **detail)
 
     def supersede(self, memory_id: str, successor: str, when: float) -> None:
         """Let a memory hold no longer: another one has taken its place."""
@@ -133,11 +133,11 @@ class TeamMemory:
                 raise NotFoundError(memory_id)
             old.contents = {**mended_contents(old.contents), "valid_until": when, "superseded_by": successor}
             old.tags = {**old.tags, "state": SUPERSEDED}
-            return self._edited(_raised(old), "supersede", by=successor)
+            return self._record_edit(_next_version(old), "supersede", by=successor)
 
         self.brain.edit(memory_id, ended)
 
-    def _edited(self, memory: Memory, action: str, **detail: Any) -> Edited:
+    def _record_edit(self, memory: Memory, action: str, **detail: Any) -> Edited:
         entry = {key: value for key, value in detail.items() if value is not None}
         version = {VERSION: version_of(memory.contents)}
         return Edited(memory, self.author, action, {**self._source, **entry, **version})
@@ -187,7 +187,7 @@ class TeamMemory:
             if as_of is None or held(memory, as_of)
         ]
         if isinstance(repository, Repository):
-            found = [self.checked(experience, repository) for experience in found]
+            found = [self.check_stale(experience, repository) for experience in found]
         found.sort(key=lambda experience: -experience.relevance)
         return [experience for experience in found if experience.relevance >= bar][:k]
 
@@ -214,7 +214,7 @@ class TeamMemory:
         settings = self.brain.settings
         return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
-    def checked(self, experience: Experience, repository: Repository) -> Experience:
+    def check_stale(self, experience: Experience, repository: Repository) -> Experience:
         """The experience with whether it may be out of date, in which case it counts less."""
         prints = experience.memory.contents.get("prints")
         if prints and experience.repository == repository.id and experience.commit != repository.commit:
@@ -239,13 +239,13 @@ class TeamMemory:
                 raise NotFoundError(memory_id)
             known.text = words
             known.contents = {**mended_contents(known.contents), "text": words}
-            made = _raised(known)
+            made = _next_version(known)
             made.contents["reworded"] = version_of(made.contents)
-            return self._edited(made, "reword")
+            return self._record_edit(made, "reword")
 
-        return self._kept(memory_id, reworded)
+        return self._edit(memory_id, reworded)
 
-    def _kept(self, memory_id: str, edit: Edit) -> Memory:
+    def _edit(self, memory_id: str, edit: Edit) -> Memory:
         kept = self.brain.edit(memory_id, edit)
         assert kept is not None  # what such an edit is given, it gives back
         return kept
@@ -265,9 +265,9 @@ class TeamMemory:
     ) -> list[Experience]:
         """The newest of what holds now."""
         where = Filter(type=tuple(kinds), place=tuple(self.visible(repository)), tags={"state": CURRENT})
-        return self.listed(where, limit, offset)
+        return self.page(where, limit, offset)
 
-    def listed(self, where: Filter, limit: int, offset: int = 0) -> list[Experience]:
+    def page(self, where: Filter, limit: int, offset: int = 0) -> list[Experience]:
         """Memories inside a filter, the newest first, without those that are damaged."""
         found: list[Experience] = []
         read, wanted = 0, offset + limit
@@ -286,10 +286,10 @@ class TeamMemory:
         """What is known about a file and holds now, the newest first. Where no memory has just this path, those whose
         files have it as a part."""
         where = Filter(place=tuple(self.visible(repository)), tags={"state": CURRENT})
-        exact = self.listed(replace(where, attributes={"files": path}), limit)
-        return exact or self._touching(path, where, limit)
+        exact = self.page(replace(where, attributes={"files": path}), limit)
+        return exact or self._with_file(path, where, limit)
 
-    def _touching(self, part: str, where: Filter, limit: int) -> list[Experience]:
+    def _with_file(self, part: str, where: Filter, limit: int) -> list[Experience]:
         found: list[Experience] = []
         offset = 0
         while batch := self.brain.memories(where, limit=_BATCH, offset=offset):
@@ -336,11 +336,11 @@ class TeamMemory:
             known.place = audience(scope, repository, self.author)
             known.tags = {**known.tags, "scope": scope}
             known.contents = {**mended_contents(known.contents), "scope": scope, "shared_at": time.time()}
-            made = _raised(known)
+            made = _next_version(known)
             made.contents["shared"] = version_of(made.contents)
-            return self._edited(made, "share", scope=scope)
+            return self._record_edit(made, "share", scope=scope)
 
-        return self._kept(memory_id, shared)
+        return self._edit(memory_id, shared)
 
 
 def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:
@@ -349,7 +349,7 @@ def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:
     return memory if policy is None else replace(policy, allow=(*policy.allow, *authors)).apply(memory)
 
 
-def _raised(memory: Memory) -> Memory:
+def _next_version(memory: Memory) -> Memory:
     """The memory in its next version."""
     memory.contents = {**memory.contents, VERSION: version_of(memory.contents) + 1}
     return memory

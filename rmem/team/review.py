@@ -69,9 +69,7 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
     """Memories about files of a repository that are gone or changed a lot."""
     found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
-    return [
-        experience for experience in (team.checked(experience, repository) for experience in found) if experience.stale
-    ][:limit]
+    return [experience for experience in found if team.check_stale(experience, repository).stale][:limit]
 
 
 def pending_note(note: Note) -> Note:

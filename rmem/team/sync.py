@@ -55,18 +55,19 @@ class Server:
 
     def me(self) -> dict[str, Any]:
         """Return the member that the token belongs to."""
-        found: dict[str, Any] = json.loads(self._link.ask("GET", "/me", None, self._headers, None))
-        return found
+        return self._json("GET", "/me", None, self._headers)
 
     def pull(self, after: int, repositories: list[str]) -> dict[str, Any]:
         """What changed behind an entry of the server's log, in the organisation and in these repositories."""
         query = urlencode([("after", after), ("limit", _PAGE), *[("repository", name) for name in repositories]])
-        found: dict[str, Any] = json.loads(self._link.ask("GET", f"{self._path}?{query}", None, self._headers, None))
-        return found
+        return self._json("GET", f"{self._path}?{query}", None, self._headers)
 
     def push(self, page: dict[str, Any]) -> dict[str, Any]:
         headers = {**self._headers, "Idempotency-Key": uuid.uuid4().hex}
-        found: dict[str, Any] = json.loads(self._link.ask("POST", self._path, json.dumps(page).encode(), headers, None))
+        return self._json("POST", self._path, json.dumps(page).encode(), headers)
+
+    def _json(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._link.request(method, path, body, headers, None))
         return found
 
     def close(self) -> None:
