@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..errors import InputError, SqlError
-from .catalog import quoted
+from .catalog import quote_identifier
 
 if TYPE_CHECKING:
     from .streams import Rows
@@ -24,7 +24,7 @@ _TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\d+)|--|/\*|[()'";]"""
 
 def quote_name(name: str) -> str:
     """A name as SQL quotes it."""
-    return quoted(checks.name("name", name))
+    return quote_identifier(checks.name("name", name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Select:
         Several conditions must all hold."""
         conditions, given = list(self.conditions), list(self.values)
         if condition is not None:
-            shifted = _shifted(condition, len(given), len(values))
+            shifted = _shift_parameters(condition, len(given), len(values))
             conditions.append(f"({_whole('where', shifted)})")
             given += values
         elif values:
@@ -66,7 +66,7 @@ class Select:
 
     def order_by(self, *columns: str) -> Select:
         """Columns or expressions, each with ASC or DESC if you like: `order_by("repo", "timestamp DESC")`."""
-        return replace(self, order=self.order + tuple(_ordered(column) for column in columns))
+        return replace(self, order=self.order + tuple(_order_expression(column) for column in columns))
 
     def limit(self, count: int) -> Select:
         return replace(self, most=checks.whole("limit", count))
@@ -99,7 +99,7 @@ def _expression(step: str, text: object) -> str:
     return quote_name(name[0]) if name else _whole(step, text.strip())
 
 
-def _ordered(text: object) -> str:
+def _order_expression(text: object) -> str:
     named = _ORDERED.fullmatch(text) if isinstance(text, str) else None
     if named is None:
         return _expression("order_by", text)
@@ -119,7 +119,7 @@ def _whole(step: str, text: str) -> str:
     return text
 
 
-def _shifted(condition: str, by: int, count: int) -> str:
+def _shift_parameters(condition: str, by: int, count: int) -> str:
     """The condition with its `$1`, `$2`, … counted on from the values before it."""
     if not isinstance(condition, str):
         raise checks.refuse("where", "a condition such as 'repo = $1'", condition)

@@ -107,7 +107,7 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """A name as SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 

@@ -42,23 +42,23 @@ def chunks(text: str, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERLAP) -> I
     A piece ends at the last end of a paragraph in its second half; where there is none, of a line, a sentence, a
     word; and in the midst of a word that is longer than a chunk."""
     borders = [sorted({match.end() for match in level.finditer(text)}) for level in _LEVELS]
-    start, told = 0, 0  # `told` is how far the chunks so far reach
+    start, covered = 0, 0  # `told` is how far the chunks so far reach
     while start < len(text):
-        end = len(text) if len(text) - start <= size else _end(borders, start + size // 2, start + size, told)
+        end = len(text) if len(text) - start <= size else _end(borders, start + size // 2, start + size, covered)
         piece = text[start:end].strip()
         if piece:
             yield piece
         if end >= len(text):
             return
-        told = end
+        covered = end
         start = _start(borders, end - overlap, start, end) if overlap else end
 
 
-def _end(borders: list[list[int]], earliest: int, latest: int, told: int) -> int:
+def _end(borders: list[list[int]], earliest: int, latest: int, covered: int) -> int:
     """Where a chunk ends: beyond what is told already, so that each chunk brings something new."""
     for level in borders:
         at = bisect_right(level, latest) - 1
-        if at >= 0 and level[at] > max(earliest, told):
+        if at >= 0 and level[at] > max(earliest, covered):
             return level[at]
     return latest
 

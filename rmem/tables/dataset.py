@@ -71,7 +71,7 @@ class Dataset:
     @property
     def schema(self) -> dict[str, str]:
         """The columns with their types in SQL; empty as long as no column was added."""
-        return {name: column["type"] for name, column in self._described().items() if name != KEY}
+        return {name: column["type"] for name, column in self._describe().items() if name != KEY}
 
     @property
     def columns(self) -> list[str]:
@@ -85,7 +85,7 @@ class Dataset:
         if sql.upper() == FILE:
             raise InputError("a dataset has no FILE columns; ingest files with Client.ingest", field="type")
         wanted = type_of(sql)
-        if not self._described():
+        if not self._describe():
             self.client.create_table(self.name, {KEY: "BIGSERIAL PRIMARY KEY", name: sql}, if_not_exists=True)
         known = self.schema
         if name not in known:
@@ -119,7 +119,7 @@ class Dataset:
     @property
     def version(self) -> str:
         """Changes with every append and every removal of rows: the last number given, and how many rows there are."""
-        known = self._described()
+        known = self._describe()
         if not known:
             return "0-0"
         last = f"COALESCE(max({KEY}), 0)" if KEY in known else "0"
@@ -127,12 +127,12 @@ class Dataset:
         return f"{found['last']}-{found['rows']}"
 
     def __len__(self) -> int:
-        if not self._described():
+        if not self._describe():
             return 0
         return int(self.client.query(f"SELECT count(*) AS rows FROM {quote_name(self.name)}")[0]["rows"])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        known = self._described()
+        known = self._describe()
         if known:
             for batch in self.client.stream(self._statement(known)):
                 yield from batch
@@ -145,7 +145,7 @@ class Dataset:
     def __getitem__(self, key: str) -> list[Any]: ...
     def __getitem__(self, key: int | slice | str) -> Any:
         """A row, a list of rows, or the values of a column, in the order in which rows were appended."""
-        known = self._described()
+        known = self._describe()
         if isinstance(key, str):
             if key not in known:
                 raise NoSuchTableError(f"dataset {self.name!r} has no column {key!r}")
@@ -171,7 +171,7 @@ class Dataset:
 
     # The table behind it
 
-    def _described(self) -> dict[str, dict[str, Any]]:
+    def _describe(self) -> dict[str, dict[str, Any]]:
         try:
             return self.client.describe_table(self.name)
         except NoSuchTableError:
@@ -217,9 +217,11 @@ def _are_columns(data: Mapping[str, Any], schema: Mapping[str, str]) -> bool:
         return all(isinstance(value, list | tuple | np.ndarray) for value in data.values())
     several = {deeper > 0 for deeper in known.values()}
     if len(several) > 1:
-        one = next(name for name, deeper in known.items() if deeper <= 0)
+        scalar = next(name for name, deeper in known.items() if deeper <= 0)
         many = next(name for name, deeper in known.items() if deeper > 0)
-        raise InputError(f"{one!r} is one value but {many!r} is a list of values; give one row or columns", field=one)
+        raise InputError(
+            f"{scalar!r} is one value but {many!r} is a list of values; give one row or columns", field=scalar
+        )
     return several.pop()
 
 

@@ -39,7 +39,7 @@ class Definitions:
     def run(self, tree: exp.Expression, sql: str) -> Result:
         """Run one statement that defines something; `sql` is its text."""
         if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
-            return self._engine.together(lambda: self._create_view(tree, sql))
+            return self._engine.run_in_transaction(lambda: self._create_view(tree, sql))
         if isinstance(tree, exp.Create):
             return self._create(tree)
         if isinstance(tree, exp.Drop):
@@ -99,14 +99,16 @@ class Definitions:
             insert = exp.Insert(this=target, expression=tree.expression.copy())
             return Result(row_count=self._run(insert).row_count)
 
-        return self._engine.together(made)
+        return self._engine.run_in_transaction(made)
 
     def _drop(self, tree: exp.Drop) -> Result:
         only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
         names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
         if tree.args.get("kind") == "INDEX":
             missing_ok = bool(tree.args.get("exists"))
-            self._engine.together(lambda: [self._engine.drop_index(name, missing_ok=missing_ok) for name in names])
+            self._engine.run_in_transaction(
+                lambda: [self._engine.drop_index(name, missing_ok=missing_ok) for name in names]
+            )
             return Result()
         kind = str(tree.args.get("kind"))
         if kind not in ("TABLE", "VIEW"):
@@ -139,7 +141,7 @@ class Definitions:
                 self._engine.drop_table(table.name)
             return bool(known)
 
-        return retry_if_stale(lambda: self._engine.together(drop))
+        return retry_if_stale(lambda: self._engine.run_in_transaction(drop))
 
     def _alter(self, tree: exp.Alter) -> Result:
         name = table_name(tree.this, self._workspace)
@@ -164,7 +166,7 @@ class Definitions:
                 self._run(exp.Delete(this=node.copy()))
             return Result()
 
-        return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
+        return self._engine.run_in_transaction(emptied) if len(tree.expressions) > 1 else emptied()
 
 
 def retry_if_stale(run: Callable[[], T]) -> T:

@@ -32,7 +32,7 @@ COLUMNS = {
 
 def named_in(tree: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> tuple[str, ...]:
     """Which of them a statement reads. A table of the same name, or a WITH query, takes their place."""
-    free = COLUMNS.keys() - catalogue.keys() - {fold_name(one.args["alias"]) for one in tree.find_all(exp.CTE)}
+    free = COLUMNS.keys() - catalogue.keys() - {fold_name(query.args["alias"]) for query in tree.find_all(exp.CTE)}
     if not free:
         return ()
     written = free.intersection(target_tables(tree)) if kind_of(tree) in ("INSERT", "UPDATE", "DELETE") else ()
@@ -74,8 +74,8 @@ def rows_of(name: str, graph: Graph) -> str:
 
 def _facts(graph: Graph) -> Iterator[dict[str, Any]]:
     for fact in graph.all_facts(history=True, likely=True):
-        told = {**fact.to_dict(), "memory": fact.memory_id}
-        yield {column: told[column] for column in COLUMNS["facts"]}
+        fields = {**fact.to_dict(), "memory": fact.memory_id}
+        yield {column: fields[column] for column in COLUMNS["facts"]}
 
 
 def _entities(graph: Graph) -> Iterator[dict[str, Any]]:

@@ -160,25 +160,27 @@ def infer_type(name: str, values: Sequence[Any]) -> str:
     if not kinds:
         what = "no values" if not values else "only empty lists" if any(v is not None for v in values) else "only NULLs"
         raise InputError(f"{name} holds {what}: say in schema what type it has", field=name)
-    kind = _one_kind(name, kinds, values)
+    kind = _common_kind(name, kinds, values)
     if kind is Kind.VECTOR:
-        return f"EMBEDDING({_one_dimension(name, values)})"
+        return f"EMBEDDING({_common_dimension(name, values)})"
     if kind is Kind.BIGINT and not all(value is None or -_WHOLE <= value < _WHOLE for value in values):
         return Kind.NUMERIC.value
     return kind.value
 
 
-def _one_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) -> Kind:
+def _common_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) -> Kind:
     if len(kinds) == 1:
         return next(iter(kinds))
     for together, wider in _WIDER:
         if together >= kinds.keys():
             return wider
-    told = " and ".join(f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2])
-    raise InputError(f"{name} must hold values of one type, got {told}; say in schema what it is", field=name)
+    kinds_found = " and ".join(
+        f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2]
+    )
+    raise InputError(f"{name} must hold values of one type, got {kinds_found}; say in schema what it is", field=name)
 
 
-def _one_dimension(name: str, values: Sequence[Any]) -> int:
+def _common_dimension(name: str, values: Sequence[Any]) -> int:
     first = next(len(value) for value in values if value is not None)
     for row, value in enumerate(values):
         if value is not None and len(value) != first:
@@ -238,7 +240,7 @@ def _write_once(
             there = workspace.create_table(table, columns)
         if there != target:
             raise _Changed
-        held = {one.name for one in target.indexes}
+        held = {existing.name for existing in target.indexes}
         for column, kind in indexes.items():
             name = index_name(table, column, kind)
             if name not in held:
@@ -246,11 +248,11 @@ def _write_once(
         count = workspace.insert_rows(workspace.table(table), names, rows)
         return {"table_name": table, "row_count": count, "created": known is None}
 
-    return workspace.together(write)
+    return workspace.run_in_transaction(write)
 
 
 def _find_table(workspace: Workspace, table: str) -> Table | None:
-    return next((one for one in workspace.tables() if one.name == table), None)
+    return next((known for known in workspace.tables() if known.name == table), None)
 
 
 def _plan_table(name: str, columns: Mapping[str, str]) -> Table:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..errors import ConfigError, StoreError
-from .catalog import Kind, Table, parents_first, quoted
+from .catalog import Kind, Table, parents_first, quote_identifier
 from .engines.postgres import PostgresEngine
 from .engines.sqlite import SqliteEngine
 from .workspace import Workspace
@@ -77,7 +77,7 @@ class TableMove:
             if self._replaced is not None:
                 known = {table.name for table in tables}
                 self._replaced += [table for table in self._target.tables() if table.name not in known]
-            self._left = [self._inspect(table) for table in parents_first(one for one in tables if not one.view)]
+            self._left = [self._inspect(table) for table in parents_first(table for table in tables if not table.view)]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
         except CycleError as error:
             self.close()
@@ -121,15 +121,15 @@ class TableMove:
         referring = [
             table
             for table in self._target.tables()
-            if not table.view and {one.table for one in table.references} & names
+            if not table.view and {other.table for other in table.references} & names
         ]
         both = {table.name: table for table in (*gone, *referring) if not table.view}
         self._left = [left._replace(there=left.there and left.table.name not in both) for left in self._left]
-        for table in [*(one for one in gone if one.view), *reversed(parents_first(both.values()))]:
+        for table in [*(other for other in gone if other.view), *reversed(parents_first(both.values()))]:
             self._new.drop_table(table.name)
 
     def _inspect(self, table: Table) -> _SourceTable:
-        (row,) = self._source.query(f"SELECT count(*) FROM {quoted(table.name)}").rows
+        (row,) = self._source.query(f"SELECT count(*) FROM {quote_identifier(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
             there != table or str(self._sum(self._source, table)) != str(self._sum(self._target, table))
@@ -182,10 +182,10 @@ class TableMove:
     @staticmethod
     def _rows(side: Workspace, table: Table) -> Iterator[list[tuple[Any, ...]]]:
         columns = ", ".join(
-            f"{quoted(column.name)}::text" if column.type.kind in _AS_TEXT else quoted(column.name)
+            f"{quote_identifier(column.name)}::text" if column.type.kind in _AS_TEXT else quote_identifier(column.name)
             for column in table.columns
         )
-        for result in side.stream(f"SELECT {columns} FROM {quoted(table.name)}", batch_size=_BATCH):
+        for result in side.stream(f"SELECT {columns} FROM {quote_identifier(table.name)}", batch_size=_BATCH):
             yield result.rows
 
 

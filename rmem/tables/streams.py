@@ -143,8 +143,8 @@ def csv_texts(results: Iterable[Result], delimiter: str = ",") -> Iterator[str]:
     def cell(value: Any) -> str:
         if value is None:
             return ""
-        told = to_json(value)
-        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+        plain = to_json(value)
+        text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
         return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
 
     begun = False
@@ -164,7 +164,10 @@ def write_parquet(reader: Any, path: str | os.PathLike[str]) -> int:
     import pyarrow.parquet as parquet
 
     written = 0
-    with _replaced(path) as partial, parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
+    with (
+        _replace_on_success(path) as partial,
+        parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer,
+    ):
         for batch in reader:
             writer.write_batch(batch)
             written += batch.num_rows
@@ -172,7 +175,7 @@ def write_parquet(reader: Any, path: str | os.PathLike[str]) -> int:
 
 
 @contextmanager
-def _replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
+def _replace_on_success(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file to write, which takes the place of `path` when it is complete."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise refuse("path", "the path of a file", path)

@@ -23,7 +23,7 @@ from ..config import default_store
 from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Index, Table, quoted
+from .catalog import Index, Table, quote_identifier
 from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
@@ -182,8 +182,8 @@ class Workspace(Forking):
         query = statement.tree.args.get("expression")
         if graph is not None and isinstance(query, exp.Expression):
             for name in named_in(query, self._engine.tables(), self.name):
-                told = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
-                raise SqlUnsupportedError(f"{told}; create a table and fill it by INSERT INTO … SELECT")
+                message = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
+                raise SqlUnsupportedError(f"{message}; create a table and fill it by INSERT INTO … SELECT")
         return self._definitions.run(statement.tree.copy(), sql)
 
     def _run_bound(
@@ -267,13 +267,13 @@ class Workspace(Forking):
             yield
 
     @counts_as_write
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
 
         For a request under way (`rmem.receipts`) it is done the first time only; it must give JSON then."""
         request = receipts.current()
         if request is None:
-            return retry_if_stale(lambda: self._engine.together(work))
+            return retry_if_stale(lambda: self._engine.run_in_transaction(work))
         key = request.key("tables")
 
         def once() -> T:
@@ -282,18 +282,18 @@ class Workspace(Forking):
                 request.replayed = True
                 return json.loads(kept)  # type: ignore[no-any-return]
             with receipts.request(None):
-                told = work()
-            self._engine.keep(key, json.dumps(told))
-            return told
+                result = work()
+            self._engine.keep(key, json.dumps(result))
+            return result
 
         self._engine.prepare_receipts()
-        found = retry_if_stale(lambda: self._engine.together(once))
+        found = retry_if_stale(lambda: self._engine.run_in_transaction(once))
         request.done["tables"] += 1
         return found
 
     def once(self, work: Callable[[], T]) -> T:
         """`work` as it is, unless there is a request under way for which it must happen once."""
-        return work() if receipts.current() is None else self.together(work)
+        return work() if receipts.current() is None else self.run_in_transaction(work)
 
     # -- without SQL ----------------------------------------------------------------------------------------
 
@@ -316,8 +316,8 @@ class Workspace(Forking):
                 raise SqlError("columns must be a mapping of names to types")
             if not is_phrase(words):
                 raise SqlError(f'column "{column}": {words!r} is not a type')
-        body = ", ".join(f"{quoted(column)} {words}" for column, words in columns.items())
-        tree = parse(f"CREATE TABLE {quoted(name)} ({body})").tree
+        body = ", ".join(f"{quote_identifier(column)} {words}" for column, words in columns.items())
+        tree = parse(f"CREATE TABLE {quote_identifier(name)} ({body})").tree
         if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
             raise SqlError(f"a type of table {name!r} cannot be read")
         if [fold_name(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
@@ -385,7 +385,7 @@ class Workspace(Forking):
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Append rows that were checked for the table as it is."""
         count = self._engine.insert(table, names, rows) if rows else 0
-        self._indexes.inserted(table, count)
+        self._indexes.after_insert(table, count)
         return count
 
     def close(self) -> None:

@@ -69,8 +69,8 @@ def fetch_rows(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
             raise TooManyRowsError(f"the answer has more than {plan.max_rows:,} rows; use LIMIT, or stream it")
         length += sum(map(_length, several))
         if plan.max_bytes is not None and length > plan.max_bytes:
-            told = f"the rows of the answer have more than {plan.max_bytes:,} bytes"
-            raise TooManyRowsError(f"{told}; use LIMIT, ask for fewer columns, or stream it")
+            message = f"the rows of the answer have more than {plan.max_bytes:,} bytes"
+            raise TooManyRowsError(f"{message}; use LIMIT, ask for fewer columns, or stream it")
     return rows
 
 
@@ -181,7 +181,7 @@ class Engine(ABC):
         """Whether this thread is inside `together` or a transaction, which nobody else sees yet."""
 
     @abstractmethod
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         """Do `work`, which calls other methods, in one transaction, as `transaction` does. It may be done more than
         once, the last time counts."""
 
@@ -194,7 +194,7 @@ class Engine(ABC):
         """Inside `together`: take the key of a receipt, or tell what was kept under it by an earlier transaction."""
 
     @abstractmethod
-    def keep(self, key: str, told: str) -> None:
+    def keep(self, key: str, value: str) -> None:
         """Inside `together`: keep something under a key that was taken."""
 
     @abstractmethod

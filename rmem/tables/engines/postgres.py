@@ -29,7 +29,7 @@ from . import postgres_catalog as catalog
 from . import postgres_changes
 from .base import Changes, Engine, Plan, StaleCatalogueError, fetch_rows
 from .postgres_catalog import OWN
-from .postgres_ddl import Words, quote
+from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
 from .postgres_render import Statement, render
@@ -49,7 +49,7 @@ class PostgresEngine(Engine, Forking):
         self._link = Link(address, size=connections)
         try:
             self._tenant = catalog.tenant_of(self._link, tenant)
-            self._words = Words(self._tenant, self._link.look(_collation))
+            self._words = DdlBuilder(self._tenant, self._link.look(_collation))
         except BaseException:
             self._link.close()
             raise
@@ -183,12 +183,12 @@ class PostgresEngine(Engine, Forking):
     def in_transaction(self) -> bool:
         return self._link.inside
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         if self.in_transaction:
             return work()
         before = self._version()
         try:
-            return self._link.together(work)
+            return self._link.run_in_transaction(work)
         except (NoSuchTableError, SqlError):
             if self._version() != before:  # perhaps a statement was bound to a table that is no longer what it was
                 raise StaleCatalogueError from None
@@ -205,8 +205,8 @@ class PostgresEngine(Engine, Forking):
     def claim(self, key: str) -> str | None:
         return self._link.write(OWN, lambda connection: catalog.claim(connection, self._tenant, key))
 
-    def keep(self, key: str, told: str) -> None:
-        self._link.write(OWN, lambda connection: catalog.keep(connection, self._tenant, key, told))
+    def keep(self, key: str, value: str) -> None:
+        self._link.write(OWN, lambda connection: catalog.keep(connection, self._tenant, key, value))
 
     # Statements
 
@@ -366,8 +366,8 @@ def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
     bound = [kind for _, kind in plan.tree.meta.get("columns", ())]
     if len(bound) != len(found):
         return tuple(found)
-    told = [result_type(kind) for kind in bound]
-    return tuple(told[at] if told[at] is None or is_array(kind) else found[at] for at, kind in enumerate(bound))
+    declared = [result_type(kind) for kind in bound]
+    return tuple(declared[at] if declared[at] is None or is_array(kind) else found[at] for at, kind in enumerate(bound))
 
 
 def _result(cursor: Any, plan: Plan) -> Result:

@@ -89,11 +89,11 @@ class Tenant:
 
 def tenant_of(link: Link, name: str) -> Tenant:
     """The tenant of that name, made if there is none."""
-    found = link.read(OWN, lambda connection: _found(connection, name))
-    return found or link.write(OWN, lambda connection: _made(connection, name))
+    found = link.read(OWN, lambda connection: _find_tenant(connection, name))
+    return found or link.write(OWN, lambda connection: _create_tenant(connection, name))
 
 
-def _found(connection: Connection, name: str) -> Tenant | None:
+def _find_tenant(connection: Connection, name: str) -> Tenant | None:
     known = connection.execute("SELECT to_regclass('remanence.table_tenants') IS NOT NULL").fetchone()
     row = connection.execute(_FIND, [name]).fetchone() if known and known[0] else None
     if row is None:
@@ -103,10 +103,10 @@ def _found(connection: Connection, name: str) -> Tenant | None:
     return Tenant(name, row[0], row[1])
 
 
-def _made(connection: Connection, name: str) -> Tenant:
+def _create_tenant(connection: Connection, name: str) -> Tenant:
     connection.execute(_LOCK)
     connection.execute(_LAYOUT)
-    if found := _found(connection, name):
+    if found := _find_tenant(connection, name):
         return found
     schema = schema_name(name)
     connection.execute(f'CREATE SCHEMA "{schema}"'.encode())
@@ -144,9 +144,9 @@ def claim(connection: Connection, tenant: Tenant, key: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def keep(connection: Connection, tenant: Tenant, key: str, told: str) -> None:
+def keep(connection: Connection, tenant: Tenant, key: str, value: str) -> None:
     sql = "UPDATE remanence.table_receipts SET value = %s WHERE tenant = %s AND key = %s"
-    connection.execute(sql, [told, tenant.name, key])
+    connection.execute(sql, [value, tenant.name, key])
 
 
 def schema_name(tenant: str) -> str:
@@ -267,7 +267,7 @@ def _check_here(row: tuple[int, ...] | None) -> int:
 
 def lock(connection: Connection, name: str) -> Tenant | None:
     """Let nobody else change a tenant's tables until the transaction ends; None if it has none."""
-    tenant = _found(connection, name)
+    tenant = _find_tenant(connection, name)
     if tenant is None:
         return None
     connection.execute("SELECT 1 FROM remanence.table_tenants WHERE tenant = %s FOR UPDATE", [name])
@@ -287,12 +287,12 @@ def leave(connection: Connection, tenant: Tenant) -> None:
 
 def is_known(connection: Connection, name: str) -> bool:
     """Whether there are, or were, tables of a tenant in this database."""
-    return _found(connection, name) is not None
+    return _find_tenant(connection, name) is not None
 
 
 def erase_left(connection: Connection, name: str) -> None:
     """Remove the tables that were given up by `leave`. The tenant stays known as moved."""
-    tenant = _found(connection, name)
+    tenant = _find_tenant(connection, name)
     if tenant is None:
         return
     connection.execute(f'DROP SCHEMA IF EXISTS "{tenant.schema}{_LEFT}" CASCADE'.encode())

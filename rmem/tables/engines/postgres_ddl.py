@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type, quoted
+from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type, quote_identifier
 from ..sql.scope import fold_name
 from .postgres_catalog import Tenant
 from .postgres_errors import VECTOR_CHECK
@@ -33,10 +33,10 @@ _METHODS = ("btree", "gin", "hash")
 def quote(name: str) -> str:
     if len(name.encode()) > _NAME_BYTES:
         raise SqlError(f"the name {name[:20]!r}… is too long: at most {_NAME_BYTES} bytes")
-    return quoted(name)
+    return quote_identifier(name)
 
 
-class Words:
+class DdlBuilder:
     """The words for one tenant's tables. `collation` orders texts by code point whatever the database's own order."""
 
     def __init__(self, tenant: Tenant, collation: str) -> None:
@@ -133,7 +133,7 @@ class Words:
         yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in had.keys() - has.keys())
         names = {column.name for column in old.columns}
         for action in tree.args["actions"]:
-            yield from (f"ALTER TABLE {place} {words}" for words in self._altered(new, action, names))
+            yield from (f"ALTER TABLE {place} {words}" for words in self._alter_action(new, action, names))
         yield from (f"ALTER TABLE {place} ADD {words}" for name, words in has.items() if name not in had)
         if new.name != old.name:
             if new.primary_key:
@@ -145,7 +145,7 @@ class Words:
         for name in after.keys() - before.keys():
             yield from self.create_index(after[name])
 
-    def _altered(self, new: Table, action: exp.Expression, names: set[str]) -> Iterator[str]:
+    def _alter_action(self, new: Table, action: exp.Expression, names: set[str]) -> Iterator[str]:
         """`names` are the columns before the action; after it they are those that it left."""
         match action:
             case exp.ColumnDef():
@@ -164,13 +164,13 @@ class Words:
                 names.add(name)
             case exp.AlterColumn():
                 name = fold_name(action.this)
-                yield f"ALTER COLUMN {quote(name)} {self._altered_column(_known(new, name), action)}"
+                yield f"ALTER COLUMN {quote(name)} {self._alter_column(_known(new, name), action)}"
             case exp.AlterRename():
                 pass  # seen in what `new` is
             case _:
                 raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
 
-    def _altered_column(self, column: Column, action: exp.AlterColumn) -> str:
+    def _alter_column(self, column: Column, action: exp.AlterColumn) -> str:
         if action.args.get("allow_null") is not None:
             return "DROP NOT NULL" if column.nullable else "SET NOT NULL"
         return f"SET DEFAULT {column.default}" if column.default is not None else "DROP DEFAULT"

@@ -68,7 +68,7 @@ class Frame:
         return str(begun.fetchone()[0])  # type: ignore[index]  # the last of them is a SELECT of one row
 
 
-class _Together(local):
+class _OpenTransaction(local):
     """The transaction in which a thread does several things at the moment."""
 
     connection: Connection | None = None
@@ -90,7 +90,7 @@ class Link(Pooled[Connection]):
         except psycopg.ProgrammingError as error:
             raise ConfigError(f"not an address of PostgreSQL: {str(error).strip()}") from None
         self.address = address
-        self._together = _Together()
+        self._together = _OpenTransaction()
         self.connect().close()  # a wrong address is told at once, not after the pool's patience
         super().__init__(address, _MANNER, size)
 
@@ -130,7 +130,7 @@ class Link(Pooled[Connection]):
         """Whether this thread is inside `together`."""
         return self._together.connection is not None
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         """Run `work`, all whose writes are one transaction."""
 
         def joined(connection: Connection) -> T:

@@ -16,7 +16,7 @@ from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.sources import find_source
 from ..sql.types import KINDS
 from .base import Plan, Rows, Values
-from .postgres_values import Array, sent
+from .postgres_values import Array, to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
@@ -105,8 +105,10 @@ class _Rendering:
         limit = self.tree.args.get("limit")
         if most is None or not isinstance(self.tree, exp.Select | exp.SetOperation) or isinstance(limit, exp.Fetch):
             return
-        said = limit.expression if limit is not None else None
-        if said is None or (isinstance(said, exp.Literal) and said.name.isdecimal() and int(said.name) > most):
+        written = limit.expression if limit is not None else None
+        if written is None or (
+            isinstance(written, exp.Literal) and written.name.isdecimal() and int(written.name) > most
+        ):
             self.tree.set("limit", exp.Limit(expression=exp.Literal.number(most + 1)))
 
     # Parameters
@@ -140,15 +142,15 @@ class _Rendering:
                     joined.append(number)
                 call.replace(exp.column("_score", f"rmem_scored_{number}", quoted=True))
             else:
-                call.replace(self._looked_up(number, alias))
+                call.replace(self._lookup_score(number, alias))
         for table in tables:
             if table.alias_or_name in self.plan.candidates and isinstance(table.parent, exp.From | exp.Join):
                 wanted.setdefault(id(table), (table, []))
         for table, numbers in wanted.values():
-            self._joined(table, numbers)
+            self._join_scores(table, numbers)
         self._narrow_target()
 
-    def _joined(self, table: exp.Table, numbers: list[int]) -> None:
+    def _join_scores(self, table: exp.Table, numbers: list[int]) -> None:
         """The table joined with its scores, in brackets, so that it is still one side of a join."""
         alias = table.alias_or_name
         row = _row_of(alias)
@@ -162,7 +164,7 @@ class _Rendering:
             parts.append(f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {row}')
         table.replace(exp.Var(this=f"({' '.join(parts)})"))
 
-    def _looked_up(self, number: int, alias: str) -> exp.Expr:
+    def _lookup_score(self, number: int, alias: str) -> exp.Expr:
         """A score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
         known = self._place(partial(_by_row, number=number, alias=alias))
         return exp.Var(this=f"CAST(${known} ->> CAST({_row_of(alias)} AS TEXT) AS DOUBLE PRECISION)")
@@ -211,7 +213,7 @@ def _row_of(alias: str) -> str:
 
 
 def _parameter(plan: Plan, *, number: int, kind: Kind | None) -> Any:
-    return sent(plan.parameters[number - 1], kind)
+    return to_driver(plan.parameters[number - 1], kind)
 
 
 def _candidates(plan: Plan, *, alias: str) -> Array:
@@ -224,7 +226,7 @@ def _side(plan: Plan, *, number: int, alias: str, side: int) -> Array:
 
 def _by_row(plan: Plan, *, number: int, alias: str) -> Any:
     rows, values = _pairs(plan, number, alias)
-    return sent(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
+    return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
 def _pairs(plan: Plan, number: int, alias: str) -> tuple[Rows, Values]:

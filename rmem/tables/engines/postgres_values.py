@@ -133,7 +133,7 @@ def register(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
     connection.adapters.register_loader("timestamptz", _UtcLoader)
 
 
-def sent(value: Any, expected: Kind | None = None) -> Any:
+def to_driver(value: Any, expected: Kind | None = None) -> Any:
     """A parameter as it is given to the driver; `expected` is the type of the place it stands in, where known."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -152,11 +152,11 @@ def sent(value: Any, expected: Kind | None = None) -> Any:
     if isinstance(value, dict):
         return Jsonb(value)
     if isinstance(value, list | tuple):
-        return _sent_list(value, expected)
+        return _list_to_driver(value, expected)
     return value
 
 
-def _sent_list(values: Sequence[Any], expected: Kind | None) -> Any:
+def _list_to_driver(values: Sequence[Any], expected: Kind | None) -> Any:
     cells = list(_cells(values))
     if expected is Kind.JSONB or any(isinstance(cell, dict) for cell in cells):
         return Jsonb(list(values))

@@ -116,7 +116,7 @@ class SqliteEngine(Engine):
     def in_transaction(self) -> bool:
         return self._together == get_ident()
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         if self.in_transaction:
             return work()
         with self.transaction():
@@ -139,9 +139,9 @@ class SqliteEngine(Engine):
         with self._write_transaction() as (connection, _):
             return receipts.claim(connection, key)
 
-    def keep(self, key: str, told: str) -> None:
+    def keep(self, key: str, value: str) -> None:
         with self._write_transaction() as (connection, _):
-            receipts.keep(connection, key, told)
+            receipts.keep(connection, key, value)
 
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
         with self._write_transaction() as (connection, _):
@@ -229,7 +229,7 @@ class SqliteEngine(Engine):
     def run(self, plan: Plan) -> Result:
         if isinstance(plan.tree, exp.Query):
             with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
-                compiled = self._compiled(connection, plan)
+                compiled = self._compile(connection, plan)
                 with self._run_as_user(connection, state, compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
                     return _result(compiled, fetch_rows(cursor, plan))
@@ -237,7 +237,7 @@ class SqliteEngine(Engine):
 
     def _write(self, plan: Plan) -> Result:
         with deadline.time_limit(plan.timeout), self._write_transaction() as (connection, state):
-            compiled = self._compiled(connection, plan)
+            compiled = self._compile(connection, plan)
             target = compiled.target
             assert target is not None
             self._begin(connection, state, target)
@@ -258,7 +258,7 @@ class SqliteEngine(Engine):
 
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
         with self._file.snapshot() as connection:
-            compiled = self._compiled(connection, plan)
+            compiled = self._compile(connection, plan)
             state = self._file.state(connection)
             limit = None if plan.timeout is None else deadline.Deadline(plan.timeout)
             with self._run_as_user(connection, state, compiled, plan) as values:
@@ -279,7 +279,7 @@ class SqliteEngine(Engine):
 
     def explain(self, plan: Plan) -> list[str]:
         with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
-            compiled = self._compiled(connection, plan)
+            compiled = self._compile(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
             with self._run_as_user(connection, state, compiled, plan) as values:
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", values).fetchall()
@@ -291,7 +291,7 @@ class SqliteEngine(Engine):
             lines.append("  " * (depth[number] - 1) + " ".join(words))
         return lines
 
-    def _compiled(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
+    def _compile(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
         tables = self._physical(connection)
         aliases = tuple(plan.candidates)
         seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
@@ -351,7 +351,7 @@ class SqliteEngine(Engine):
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
             with self._sequences(connection, state, physical), translate_constraints(self._physical(connection)):
                 try:
-                    connection.executemany(sql, _stored(physical.table, columns, rows))
+                    connection.executemany(sql, _stored_rows(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
@@ -541,7 +541,7 @@ def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf
     return sql, list(compiler.udfs.values())
 
 
-def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
+def _stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
     writers = []
     for name in columns:
         column = table.column(name)

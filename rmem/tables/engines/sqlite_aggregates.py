@@ -118,7 +118,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
 
             def value(self) -> Any:
                 try:
-                    rows = _sorted(self.rows, sorts)
+                    rows = _sort_rows(self.rows, sorts)
                     if distinct:
                         rows = _distinct(rows, call.takes)
                     result = compute(call, [row[:count] for row in rows])
@@ -137,7 +137,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     return Udf(f"pg_{name}_{digest:08x}", count + len(order), make, kind="aggregate")
 
 
-def _sorted(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
+def _sort_rows(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
     for at, kind, descending, nulls_first in reversed(sorts):
         key = sort_key(kind)
         known = [row for row in rows if row[at] is not None]

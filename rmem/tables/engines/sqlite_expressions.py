@@ -196,10 +196,10 @@ class ExpressionSql:
                 node, lambda inner: type(inner) in _FOLDED and inner.meta["call"].takes == (kind, kind)
             )
             if len(parts) > 2:
-                return self._folded(parts, signs, kind)
-        return self._called(call, [node.this, node.expression])
+                return self._long_sum(parts, signs, kind)
+        return self._call_sql(call, [node.this, node.expression])
 
-    def _folded(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
+    def _long_sum(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
         """A long sum as one call, because SQLite limits how deep calls may be nested."""
         runs = [natives[f"{sign}({kind}, {kind})"].run for sign in signs]
 
@@ -211,7 +211,7 @@ class ExpressionSql:
         udf = scalar(f"fold({''.join(signs)})", (kind,) * len(parts), kind, Native(fold))
         return self.compiler.call(udf, [self.sql_as(part, kind) for part in parts])
 
-    def _called(self, call: Call, arguments: list[exp.Expression]) -> str:
+    def _call_sql(self, call: Call, arguments: list[exp.Expression]) -> str:
         items = [self.sql_as(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
         template = _CALL_SQL.get(call.key)
         if template is not None:
@@ -260,14 +260,14 @@ class ExpressionSql:
     def _connector(self, node: exp.Connector) -> str:
         word = " AND " if isinstance(node, exp.And) else " OR "
         parts = [self.sql_as(part, "bool") for part in node.flatten(unnest=False)]
-        return self._balanced(parts, word)
+        return self._balance(parts, word)
 
-    def _balanced(self, parts: list[str], word: str) -> str:
+    def _balance(self, parts: list[str], word: str) -> str:
         """A long chain as a shallow tree, because SQLite limits the depth of expressions."""
         if len(parts) <= 64:
             return "(" + word.join(parts) + ")"
         middle = len(parts) // 2
-        return f"({self._balanced(parts[:middle], word)}{word}{self._balanced(parts[middle:], word)})"
+        return f"({self._balance(parts[:middle], word)}{word}{self._balance(parts[middle:], word)})"
 
     def _is(self, node: exp.Is) -> str:
         word = "IS NOT" if node.args.get("negate") else "IS"
@@ -283,7 +283,7 @@ class ExpressionSql:
         items = ", ".join(self.sql_as(item, kind) for item in node.expressions)
         if collation(kind):
             parts = [f"({self.compare(node.this, kind)} = {self.sql_as(item, kind)})" for item in node.expressions]
-            return self._balanced(parts, " OR ")
+            return self._balance(parts, " OR ")
         return f"({self.sql_as(node.this, kind)} IN ({items}))"
 
     def _between(self, node: exp.Between) -> str:
@@ -337,7 +337,7 @@ class ExpressionSql:
             return special(self, node, call)
         if call.signature.name in functions.aggregates:
             return aggregate_sql(self, node, "", "")
-        return self._called(call, node.expressions)
+        return self._call_sql(call, node.expressions)
 
     def _filter(self, node: exp.Filter) -> str:
         condition = f" FILTER (WHERE {self.sql_as(node.expression.this, 'bool')})"
@@ -366,7 +366,7 @@ class ExpressionSql:
         exp.Escape: _escape,
         exp.Case: _case,
         exp.Extract: _extract,
-        exp.AtTimeZone: lambda self, node: self._called(node.meta["call"], [node.args["zone"], node.this]),
+        exp.AtTimeZone: lambda self, node: self._call_sql(node.meta["call"], [node.args["zone"], node.this]),
         exp.CurrentTimestamp: lambda self, node: "rmem_now()",
         exp.CurrentDate: lambda self, node: self.convert("rmem_now()", "timestamptz", "date"),
         exp.Subquery: lambda self, node: self.compiler.single(node),

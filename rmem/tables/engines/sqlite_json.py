@@ -118,7 +118,7 @@ def _has(value: Any, key: str) -> bool:
 
 
 @native("||(jsonb, jsonb)")
-def _joined(left: Any, right: Any) -> Any:
+def _join_json(left: Any, right: Any) -> Any:
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **right}
     first = left if isinstance(left, list) else [left]

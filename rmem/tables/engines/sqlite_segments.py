@@ -75,7 +75,7 @@ def outdated(
         "SELECT table_id, place, first_seq, last_seq, rows, changes FROM table_segments s "
         f"WHERE EXISTS (SELECT 1 FROM table_changes c WHERE {touching})"
     ).fetchall()
-    places = {(one.id, place): (one, name) for one in tables for name, place in one.columns.items()}
+    places = {(physical.id, place): (physical, name) for physical in tables for name, place in physical.columns.items()}
     for table, place, *rest in stale:
         physical, column = places[table, place]
         span = (rest[0], rest[1], rest[2], rest[3])

@@ -75,13 +75,13 @@ native("negative(interval)")(lambda value: Interval(-value.months, -value.days, 
 
 @native("*(interval, float8)")
 def interval_times(interval: Interval, factor: float) -> Interval:
-    return _scaled(interval, lambda part: part * factor)
+    return _scale_interval(interval, lambda part: part * factor)
 
 
 native("*(float8, interval)")(lambda factor, interval: interval_times(interval, factor))
 
 
-def _scaled(interval: Interval, scale: Callable[[int], float]) -> Interval:
+def _scale_interval(interval: Interval, scale: Callable[[int], float]) -> Interval:
     """Parts of months become days, parts of days become time, as PostgreSQL does it."""
     months, days = scale(interval.months), scale(interval.days)
     whole_months, whole_days = int(months), int(days)

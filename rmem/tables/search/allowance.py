@@ -31,28 +31,28 @@ class Allowance:
     def use(self, needed: dict[Held, Callable[[], None]]) -> None:
         """Things that are in use now, each with what lets it go."""
         with self._lock:
-            for one, let_go in needed.items():
-                self._forget(one)
-                self._held[one] = one.nbytes, let_go
-                self._total += self._held[one][0]
+            for held, let_go in needed.items():
+                self._forget(held)
+                self._held[held] = held.nbytes, let_go
+                self._total += self._held[held][0]
             gone = []
-            for one in list(self._held):
+            for held in list(self._held):
                 if self._total <= self._most:
                     break
-                if one not in needed:
-                    gone.append(self._held[one][1])
-                    self._forget(one)
+                if held not in needed:
+                    gone.append(self._held[held][1])
+                    self._forget(held)
         for let_go in gone:
             let_go()
 
     def release(self, those: Iterable[Held]) -> None:
         """Things that are gone."""
         with self._lock:
-            for one in those:
-                self._forget(one)
+            for held in those:
+                self._forget(held)
 
-    def _forget(self, one: Held) -> None:
-        size, _ = self._held.pop(one, (0, None))
+    def _forget(self, held: Held) -> None:
+        size, _ = self._held.pop(held, (0, None))
         self._total -= size
 
 

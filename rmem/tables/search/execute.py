@@ -69,11 +69,11 @@ def _start(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Sear
     if statement.search is None:
         return SearchRun([], {})
 
-    def ask(query: exp.Expression) -> Result:
+    def run_query(query: exp.Expression) -> Result:
         plan = plan_search(query.copy(), statement.catalogue, statement.parameters) if has_search(query) else None
         return run(engine, indexes, Statement(query, plan, statement.catalogue, statement.parameters))
 
-    return start_search(statement.search, statement.catalogue, indexes, statement.parameters, ask)
+    return start_search(statement.search, statement.catalogue, indexes, statement.parameters, run_query)
 
 
 def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) -> Result | None:
@@ -91,9 +91,9 @@ def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) ->
     while count * _MOST <= scores.rows.size:
         rows, _ = scores.best(count, ties=ranking.ties)
         candidates = rows if narrowed is None else rows[np.isin(rows, narrowed)]
-        for one, operator in zip(search.scores, plan.operators, strict=True):
+        for score, operator in zip(search.scores, plan.operators, strict=True):
             if operator.alias == ranking.alias:
-                one.know(candidates)
+                score.know(candidates)
         found = engine.run(statement.plan_on(search, {**search.narrowed, ranking.alias: candidates}))
         if len(found.rows) >= limit:
             return found

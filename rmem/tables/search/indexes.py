@@ -35,7 +35,7 @@ SAVE_FROM = 2048  # rows missing or outdated in the segments of an index that ar
 SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of their table are brought up to date
 
 
-class Followed(Protocol):
+class ChangeSource(Protocol):
     """What an index reads of an engine."""
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes: ...
@@ -44,7 +44,7 @@ class Followed(Protocol):
 class _Follower:
     """An index and the version of the table that it knows."""
 
-    def __init__(self, table: str, column: Column, engine: Followed) -> None:
+    def __init__(self, table: str, column: Column, engine: ChangeSource) -> None:
         self.table, self.column = table, column
         self._segments = engine if isinstance(engine, SegmentStore) else None
         self.start_again()
@@ -113,7 +113,7 @@ def _new_index(table: str, column: Column, segments: SegmentStore | None) -> Col
 class SearchIndexes:
     """Safe to use from many threads. What it hands out is as it was when it was asked for."""
 
-    def __init__(self, engine: Followed, *, allowance: Allowance = SHARED) -> None:
+    def __init__(self, engine: ChangeSource, *, allowance: Allowance = SHARED) -> None:
         self._engine, self._allowance = engine, allowance
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
@@ -121,7 +121,7 @@ class SearchIndexes:
         self._inserted: Counter[str] = Counter()
         weakref.finalize(self, _release, allowance, self._followers)
 
-    def inserted(self, table: Table, rows: int) -> None:
+    def after_insert(self, table: Table, rows: int) -> None:
         """Called after rows were inserted: bring declared indexes up to date now and then, or the first search of every
         process would have to."""
         declared = [name for index in table.indexes if index.method == SEARCH for name in index.columns]
@@ -136,15 +136,15 @@ class SearchIndexes:
             following = self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
-            for one in followers.values():
-                one.load()
-            for version in sorted({one.version for one in followers.values()}):
-                self._catch_up(table, [one for one in followers.values() if one.version == version])
-            for one in followers.values():
-                one.read()
-                one.save(save_from)
-            found = {name: one.index for (_, name), one in followers.items()}
-        self._allowance.use({one: _Dropping(self, key, one) for key, one in followers.items()})
+            for follower in followers.values():
+                follower.load()
+            for version in sorted({follower.version for follower in followers.values()}):
+                self._catch_up(table, [follower for follower in followers.values() if follower.version == version])
+            for follower in followers.values():
+                follower.read()
+                follower.save(save_from)
+            found = {name: follower.index for (_, name), follower in followers.items()}
+        self._allowance.use({follower: _Dropping(self, key, follower) for key, follower in followers.items()})
         return found
 
     def _follower(self, table: Table, name: str) -> _Follower:
@@ -158,21 +158,21 @@ class SearchIndexes:
 
     def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
         """Take what happened since the version that these have in common."""
-        names = [one.column.name for one in followers]
+        names = [follower.column.name for follower in followers]
         more = True
         while more:
             found = self._engine.changes(table.name, names, followers[0].version)
             more = found.more
             if found.whole:
-                for one in followers:
-                    one.start_again()
+                for follower in followers:
+                    follower.start_again()
             if found.gone.size or found.rows.size:
-                told = _last_told(found.rows)
-                rows: Rows = found.rows[told]
-                for at, one in enumerate(followers):
-                    one.take(found, rows, [found.values[place][at] for place in told.tolist()])
-            for one in followers:
-                one.version = found.version
+                latest = _latest_places(found.rows)
+                rows: Rows = found.rows[latest]
+                for at, follower in enumerate(followers):
+                    follower.take(found, rows, [found.values[place][at] for place in latest.tolist()])
+            for follower in followers:
+                follower.version = found.version
 
     def scrub(self) -> None:
         """Leave nothing in segments of rows that were changed or deleted by this workspace."""
@@ -219,7 +219,7 @@ def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
     allowance.release(followers.values())
 
 
-def _last_told(rows: Rows) -> Rows:
+def _latest_places(rows: Rows) -> Rows:
     """The places of rows, each once: a row told twice counts as told last."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)

@@ -30,7 +30,7 @@ _FORMS = {Kind.VECTOR: COSINE, Kind.TEXT: BM25, Kind.VECTORS: MAXSIM}
 _BRACKETS = str.maketrans("{}", "[]")
 
 
-Ask = Callable[[exp.Expression], Result]
+RunQuery = Callable[[exp.Expression], Result]
 """Runs a query that stands inside another statement."""
 
 
@@ -46,9 +46,9 @@ class SearchOperator:
     query: tuple[exp.Expr, ...]
     """One expression; of a hybrid search the vector, the words and perhaps their weights."""
 
-    def search(self, parameters: Sequence[Any], ask: Ask) -> Search:
+    def search(self, parameters: Sequence[Any], run_query: RunQuery) -> Search:
         """Evaluate the query; a part of it that is NULL makes every score NULL."""
-        values = [_evaluate(part, parameters, ask, self.shown) for part in self.query]
+        values = [_evaluate(part, parameters, run_query, self.shown) for part in self.query]
         names = [f"{self.table.name}.{column.name}" for column in self.columns]
         if any(value is None for value in values[:2]):
             return Search(self, null=True)
@@ -172,10 +172,10 @@ def _query(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _evaluate(node: exp.Expr, parameters: Sequence[Any], ask: Ask, shown: str) -> Any:
+def _evaluate(node: exp.Expr, parameters: Sequence[Any], run_query: RunQuery, shown: str) -> Any:
     """`embedding <#> $1`, `embedding <#> (SELECT embedding FROM … WHERE …)`."""
     if isinstance(node, exp.Select | exp.SetOperation):
-        rows = ask(node).rows
+        rows = run_query(node).rows
         if len(rows) > 1:
             raise SqlError("more than one row returned by a subquery used as an expression")
         return rows[0][0] if rows else None
@@ -289,6 +289,6 @@ def _vectors(value: Any, where: str, *, many: bool) -> Matrix:
     return unit(matrix)
 
 
-def check_dimension(name: str, held: int | None, asked: int) -> None:
-    if held is not None and held != asked:
-        raise SqlError(f"{name} holds vectors of {held} numbers, the query has {asked}", field=name)
+def check_dimension(name: str, held: int | None, given: int) -> None:
+    if held is not None and held != given:
+        raise SqlError(f"{name} holds vectors of {held} numbers, the query has {given}", field=name)

@@ -57,7 +57,7 @@ class Growth:
             return self.grows(node.this, deeper) and self._number(node.expression) is not None
         if isinstance(node, exp.Mul):
             sides = (node.this, node.expression), (node.expression, node.this)
-            return any(self.grows(one, deeper) and self._positive(other) for one, other in sides)
+            return any(self.grows(side, deeper) and self._positive(other) for side, other in sides)
         if isinstance(node, exp.Div):
             return self.grows(node.this, deeper) and self._positive(node.expression)
         if isinstance(node, exp.Anonymous) and node.name.lower() in _GROWING:

@@ -23,7 +23,7 @@ from .operators import (
     COSINE,
     HYBRID,
     MAXSIM,
-    Ask,
+    RunQuery,
     Search,
     SearchOperator,
     check_dimension,
@@ -60,7 +60,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Threshold:
     """WHERE asks for a score of a table above a number."""
 
     score: int
@@ -79,7 +79,7 @@ class SearchPlan:
     ranking: Ranking | None
     inner: list[Ranking]
     """Of SELECTs inside of the statement that want the best of one table and no more."""
-    bars: list[Bar]
+    bars: list[Threshold]
     by_value: bool
     """Whether an ORDER BY has its direction from the value of a parameter, so that the plan fits that value only."""
 
@@ -124,17 +124,21 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
     for select in selects:
         _break_ties(select)
     inner = [_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))]
-    kept = [one for one in inner if one is not None]
-    return SearchPlan(tree, operators, _ranking(tree), kept, _bars(tree), by_value)
+    kept = [ranking for ranking in inner if ranking is not None]
+    return SearchPlan(tree, operators, _ranking(tree), kept, _thresholds(tree), by_value)
 
 
 def start_search(
-    plan: SearchPlan, catalogue: Mapping[str, Table], indexes: SearchIndexes, parameters: Sequence[Any], ask: Ask
+    plan: SearchPlan,
+    catalogue: Mapping[str, Table],
+    indexes: SearchIndexes,
+    parameters: Sequence[Any],
+    run_query: RunQuery,
 ) -> SearchRun:
-    """Bring the indexes up to date and score. `ask` runs the queries that say what to search for."""
+    """Bring the indexes up to date and score. `run_query` runs the queries that say what to search for."""
     indexes.keep_only(catalogue)
-    scores = _scores([operator.search(parameters, ask) for operator in plan.operators], indexes)
-    narrowed = _above_bars(plan.bars, scores, parameters)
+    scores = _scores([operator.search(parameters, run_query) for operator in plan.operators], indexes)
+    narrowed = _above_thresholds(plan.bars, scores, parameters)
     for ranking in plan.inner:
         counts = ranking.counts(parameters)
         if counts is not None:
@@ -170,7 +174,7 @@ def _score(search: Search, columns: Sequence[TextColumn | VectorColumn | Vectors
         case (str(form), VectorColumn() as vectors) if form == COSINE:
             return CosineScores(vectors.vectors(_dimension(search, vectors)), _queries(search)[0])
         case (str(form), VectorsColumn() as many) if form == MAXSIM:
-            return MaxSimScores(many.stacked(_dimension(search, many)), _queries(search))
+            return MaxSimScores(many.stack(_dimension(search, many)), _queries(search))
         case (str(form), VectorColumn() as vectors, TextColumn() as texts) if form == HYBRID:
             found = vectors.vectors(_dimension(search, vectors))
             return HybridScores(found, _queries(search)[0], texts.texts(), search.words or "", *search.weights)
@@ -184,11 +188,11 @@ def _queries(search: Search) -> Any:
 
 def _dimension(search: Search, column: VectorColumn | VectorsColumn) -> int:
     """The dimension of the query, which must be one that the column has."""
-    asked = int(_queries(search).shape[1])
+    given = int(_queries(search).shape[1])
     held = column.dimensions()
-    if held and asked not in held:
-        check_dimension(f"{search.operator.table.name}.{search.operator.columns[0].name}", held[0], asked)
-    return asked
+    if held and given not in held:
+        check_dimension(f"{search.operator.table.name}.{search.operator.columns[0].name}", held[0], given)
+    return given
 
 
 def score_node(score: int, alias: str) -> exp.Anonymous:
@@ -242,7 +246,7 @@ def _gathers(select: exp.Select) -> bool:
     if select.args.get("group") or select.args.get("having") or select.args.get("distinct"):
         return True
     for part in (*select.expressions, select.args["order"]):
-        for node in part.walk(prune=lambda one: isinstance(one, exp.Query)):
+        for node in part.walk(prune=lambda child: isinstance(child, exp.Query)):
             if isinstance(node, exp.Window | exp.AggFunc):
                 return True
             if isinstance(node, exp.Anonymous) and node.name.lower() in aggregates:
@@ -273,7 +277,7 @@ def _ranking(tree: exp.Expr) -> Ranking | None:
     if not order[0].args.get("desc") or order[0].args.get("nulls_first"):
         return None
     offset = tree.args.get("offset")
-    own = [one for one in order if not (isinstance(one.this, exp.Column) and one.this.name == ROW)]
+    own = [key for key in order if not (isinstance(key.this, exp.Column) and key.this.name == ROW)]
     skipped = None if offset is None else offset.expression
     return Ranking(found[0], found[1], limit.expression, skipped, ties=len(own) > 1)
 
@@ -297,9 +301,9 @@ def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
     return True
 
 
-def _bars(tree: exp.Expression) -> list[Bar]:
+def _thresholds(tree: exp.Expression) -> list[Threshold]:
     where = tree.args.get("where")
-    bars: list[Bar] = []
+    bars: list[Threshold] = []
     for test in _conjuncts(where.this) if isinstance(where, exp.Where) else ():
         if not isinstance(test, exp.GT | exp.GTE | exp.LT | exp.LTE):
             continue
@@ -308,20 +312,22 @@ def _bars(tree: exp.Expression) -> list[Bar]:
             left, right = right, left
         found = _score_of(left)
         if found is not None and _can_be_narrowed(tree, found[1]):
-            bars.append(Bar(*found, right, isinstance(test, exp.GTE | exp.LTE)))
+            bars.append(Threshold(*found, right, isinstance(test, exp.GTE | exp.LTE)))
     return bars
 
 
-def _above_bars(bars: Sequence[Bar], scores: Sequence[SearchScores], parameters: Sequence[Any]) -> dict[str, Rows]:
+def _above_thresholds(
+    thresholds: Sequence[Threshold], scores: Sequence[SearchScores], parameters: Sequence[Any]
+) -> dict[str, Rows]:
     narrowed: dict[str, Rows] = {}
-    for one in bars:
-        bar = number(one.bar, parameters)
+    for threshold in thresholds:
+        bar = number(threshold.bar, parameters)
         if bar is None:
             continue
-        rows, values = scores[one.score].all()
-        rows = rows[values >= bar if one.inclusive else values > bar]
-        before = narrowed.get(one.alias)
-        narrowed[one.alias] = np.sort(rows) if before is None else np.intersect1d(before, rows)
+        rows, values = scores[threshold.score].all()
+        rows = rows[values >= bar if threshold.inclusive else values > bar]
+        before = narrowed.get(threshold.alias)
+        narrowed[threshold.alias] = np.sort(rows) if before is None else np.intersect1d(before, rows)
     return narrowed
 
 

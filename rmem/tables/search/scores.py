@@ -73,7 +73,7 @@ class SearchScores(ABC):
         rows = np.array([row for row in rows.tolist() if row not in self._known], np.int64)
         if not rows.size:
             return
-        ascending, positions = self._ascending
+        ascending, positions = self._sorted_rows
         places = np.searchsorted(ascending, rows)
         held = np.append(ascending, -1)[places] == rows
         at = positions[places[held]]
@@ -81,7 +81,7 @@ class SearchScores(ABC):
         self._known |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
 
     @cached_property
-    def _ascending(self) -> tuple[Rows, Positions]:
+    def _sorted_rows(self) -> tuple[Rows, Positions]:
         """The rows in ascending order, and their positions."""
         if (self.rows[1:] > self.rows[:-1]).all():
             return self.rows, np.arange(self.rows.size)
@@ -95,7 +95,7 @@ class SearchScores(ABC):
         if rough is None or count >= self.rows.size:
             at, values = None, self.values
         else:
-            at = self._promising(*rough, count)
+            at = self._select_candidates(*rough, count)
             values = self._some(at)
         rows = self.rows if at is None else self.rows[at]
         chosen = _first(rows, values, count, ties=ties)
@@ -104,7 +104,7 @@ class SearchScores(ABC):
             self._known |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
-    def _promising(self, estimates: Rough, error: float, count: int) -> Positions:
+    def _select_candidates(self, estimates: Rough, error: float, count: int) -> Positions:
         """Positions among which the best `count` are as good as certainly: those whose estimate is near enough to the
         last of those that the best estimates lead to, and whose closer score is so too."""
         first = least(-estimates, max(_FIRST, 4 * count))
@@ -175,7 +175,7 @@ class TextScores(SearchScores):
         self._texts, self._question = texts, question
 
     def _some(self, at: Positions | None) -> Values:
-        return self.values[at] if at is not None else self._texts.scored(self._question).scores.astype(np.float64)
+        return self.values[at] if at is not None else self._texts.score(self._question).scores.astype(np.float64)
 
 
 class MaxSimScores(SearchScores):
@@ -201,20 +201,20 @@ class HybridScores(SearchScores):
     ) -> None:
         self._vectors, self._query, self._texts, self._question = vectors, query, texts, question
         self._weights = weight_words, weight_vector
-        self._together = _together(texts, vectors)
-        super().__init__(self._together.rows)
+        self._join_rows = _join_rows(texts, vectors)
+        super().__init__(self._join_rows.rows)
 
     @cached_property
     def _words(self) -> Scored:
         """The scores of the words for each of `rows`."""
-        scored = self._texts.scored(self._question)
-        return scored._replace(scores=self._together.left(scored.scores))
+        scored = self._texts.score(self._question)
+        return scored._replace(scores=self._join_rows.left(scored.scores))
 
     def _some(self, at: Positions | None) -> Values:
         if at is None:
-            cosines = self._together.right(share_of_vector(self._vectors.exact(self._query)))
+            cosines = self._join_rows.right(share_of_vector(self._vectors.exact(self._query)))
             return blended(share_of_words(*self._words), cosines, *self._weights)
-        places, held = self._together.right_places(at)
+        places, held = self._join_rows.right_places(at)
         return self._fused_at(at, held, self._vectors.exact(self._query, places))
 
     def _fused_at(self, at: Positions, held: npt.NDArray[np.bool_], cosines: Values) -> Values:
@@ -223,7 +223,7 @@ class HybridScores(SearchScores):
         return blended(share_of_words(self._words.scores[at], self._words.possible), shares, *self._weights)
 
     def _close(self, at: Positions) -> tuple[Values, float]:
-        places, held = self._together.right_places(at)
+        places, held = self._join_rows.right_places(at)
         cosines, margin = self._vectors.close(self._query, places)
         return self._fused_at(at, held, cosines), self._share_of_error(margin)
 
@@ -238,23 +238,23 @@ class HybridScores(SearchScores):
             return None
         estimates, error = rough
         words, vector = (weight / sum(self._weights) for weight in self._weights)
-        fused = self._together.right((1 + estimates) * np.float32(vector / 2))
+        fused = self._join_rows.right((1 + estimates) * np.float32(vector / 2))
         if self._words.possible > 0:
             fused += np.minimum(self._words.scores * np.float32(words / self._words.possible), np.float32(words))
         return fused, self._share_of_error(error)
 
 
-def _together(texts: Texts, vectors: Vectors) -> _Together:
+def _join_rows(texts: Texts, vectors: Vectors) -> _JoinedRows:
     """The rows of both, worked out once for as long as neither changes."""
     known = vectors.beside
-    if known is not None and known[0] is texts and isinstance(known[1], _Together):
+    if known is not None and known[0] is texts and isinstance(known[1], _JoinedRows):
         return known[1]
-    made = _Together(texts.rows, vectors.rows)
+    made = _JoinedRows(texts.rows, vectors.rows)
     vectors.beside = texts, made
     return made
 
 
-class _Together:
+class _JoinedRows:
     """The rows of two columns side by side; most often they are the same."""
 
     def __init__(self, left: Rows, right: Rows) -> None:

@@ -37,7 +37,7 @@ def replaced_rows(gone: Rows, rows: Rows, same: npt.NDArray[np.bool_]) -> Rows:
     return np.concatenate([gone, rows[~same]])
 
 
-class Growing:
+class GrowingArray:
     """An array that grows at its end. What was read from it before stays as it was."""
 
     def __init__(self, kind: Any, width: tuple[int, ...] = ()) -> None:
@@ -66,9 +66,9 @@ class Slots:
     """The rows of an index by slot, with the fingerprints of their values."""
 
     def __init__(self) -> None:
-        self._rows = Growing(np.int64)
-        self._prints = Growing(np.uint64)
-        self._alive = Growing(np.bool_)
+        self._rows = GrowingArray(np.int64)
+        self._prints = GrowingArray(np.uint64)
+        self._alive = GrowingArray(np.bool_)
         self.dead = 0
         # Most rows are found in sorted arrays; those that came lately wait in a dictionary.
         self._sorted: Rows = np.empty(0, np.int64)
@@ -92,7 +92,7 @@ class Slots:
     def mostly_dead(self) -> bool:
         return self.dead > max(_DEAD, self.size // 2)
 
-    def living(self) -> Positions | None:
+    def live_slots(self) -> Positions | None:
         """The slots of living rows, ascending; None for all."""
         return np.flatnonzero(self._alive.array) if self.dead else None
 
@@ -101,7 +101,7 @@ class Slots:
         """The fingerprint of each slot's value."""
         return self._prints.array
 
-    def unchanged(self, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+    def find_unchanged(self, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
         """Which of some rows have a living slot with the same value."""
         at = self.find(rows)
         found: npt.NDArray[np.bool_] = at >= 0

@@ -19,7 +19,7 @@ from ...index.filtered_rows import Matches
 from ...index.postings import Block, Postings
 from ...index.segments import Segment, sound_postings
 from ..deadline import check
-from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+from .slots import LAST, GrowingArray, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
 
 _AT_ONCE = 1_000_000  # characters of texts that are read together
 _MOST_AT_ONCE = 8192  # texts, likewise
@@ -34,7 +34,7 @@ class TextColumn:
     def __init__(self) -> None:
         self.lock = new_rlock()
         self._slots = Slots()
-        self._lengths = Growing(np.int32)
+        self._lengths = GrowingArray(np.int32)
         self._postings = Postings()
         self._texts: Texts | None = None
         self._unread: dict[int, tuple[str, int]] = {}  # by row, with fingerprints, in the order of reading
@@ -63,7 +63,7 @@ class TextColumn:
 
     def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
         """Which of the rows have the same text as before."""
-        same = self._slots.unchanged(rows, prints)
+        same = self._slots.find_unchanged(rows, prints)
         replaced = replaced_rows(gone, rows, same)
         if replaced.size:
             self._texts = None
@@ -111,7 +111,7 @@ class TextColumn:
             counted = [Counter(terms[start:end]) for start, end in pairwise([0, *ends])]
             for slot, counts in enumerate(counted, first):
                 self._postings.add(slot, counts, [min(count, MOST_COUNTED) for count in counts.values()])
-            lengths = np.array([sum(min(count, MOST_COUNTED) for count in one.values()) for one in counted])
+            lengths = np.array([sum(min(count, MOST_COUNTED) for count in counts.values()) for counts in counted])
             if self._postings.tail_entries > _PACK_TAIL:
                 self._postings.pack_tail()
         self._slots.add(rows, prints)
@@ -142,7 +142,7 @@ class TextColumn:
 
     def _adopt(self, segment: Segment) -> None:
         """Become what a segment holds."""
-        self._postings, self._slots, self._lengths = Postings(), Slots(), Growing(np.int32)
+        self._postings, self._slots, self._lengths = Postings(), Slots(), GrowingArray(np.int32)
         self.absorb(segment)
 
     @staticmethod
@@ -156,7 +156,7 @@ class TextColumn:
         with self.lock:
             self.read()
             if self._texts is None:
-                living = self._slots.living()
+                living = self._slots.live_slots()
                 self._texts = Texts(self._slots.rows, self._lengths.array, living, self._postings, self.lock)
             return self._texts
 
@@ -198,7 +198,7 @@ class Texts:
         kept = np.append(0, np.cumsum(inside))
         return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
 
-    def scored(self, question: str) -> Scored:
+    def score(self, question: str) -> Scored:
         """BM25 of every text for the words of a question, and what a text could score at most."""
         return score_words(self, _words(question))
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...forks import new_rlock
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
 from ...index.segments import Segment, sound_vectors
-from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+from .slots import LAST, GrowingArray, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
 
 Originals = Callable[[Rows], Mapping[int, bytes]]
 """Reads vectors of rows from their table: little-endian float32 by row, without those that are NULL or gone."""
@@ -37,7 +37,7 @@ class _Group:
     def __init__(self, dimension: int, originals: Originals | None = None) -> None:
         self.slots = Slots()
         self.dimension, self._originals = dimension, originals
-        self._matrix: Growing | None = Growing(np.float32, (dimension,))
+        self._matrix: GrowingArray | None = GrowingArray(np.float32, (dimension,))
         self._bits: VectorColumns | None = None
         self.snapshot: Vectors | None = None
 
@@ -56,7 +56,7 @@ class _Group:
         self._forget(slots)
         if self.slots.mostly_dead:
             packed = self.packed(self.slots.between(0, LAST))
-            self.slots, self._matrix, self._bits = Slots(), Growing(np.float32, (self.dimension,)), None
+            self.slots, self._matrix, self._bits = Slots(), GrowingArray(np.float32, (self.dimension,)), None
             self.absorb(packed)
 
     def _forget(self, slots: Positions) -> None:
@@ -83,7 +83,7 @@ class _Group:
         for start in range(0, self._matrix.size, 65_536):
             self._bits.append(self._matrix.array[start : start + 65_536])
         dead = np.ones(self._matrix.size, np.bool_)
-        living = self.slots.living()
+        living = self.slots.live_slots()
         dead[slice(None) if living is None else living] = False
         self._forget(np.flatnonzero(dead))
         if self._originals is not None:
@@ -116,7 +116,7 @@ class _Group:
     def vectors(self) -> Vectors:
         if self.snapshot is None:
             matrix = None if self._matrix is None else self._matrix.array
-            self.snapshot = Vectors(self.slots.rows, self.slots.living(), matrix, self._bits, self._originals)
+            self.snapshot = Vectors(self.slots.rows, self.slots.live_slots(), matrix, self._bits, self._originals)
         return self.snapshot
 
 
@@ -173,7 +173,7 @@ class Vectors:
             some = at[start : start + _BATCH]
             found = self._originals(self.rows[some])
             raw = [found.get(row, b"") for row in self.rows[some].tolist()]
-            missing = [place for place, one in enumerate(raw) if len(one) != 4 * self._bits.dimension]
+            missing = [place for place, vector in enumerate(raw) if len(vector) != 4 * self._bits.dimension]
             for place in missing:
                 slot = some[place] if self._living is None else self._living[some[place]]
                 raw[place] = self._bits.decoded(np.array([slot])).astype("<f4").tobytes()
@@ -246,7 +246,7 @@ class VectorColumn:
         """Which of the rows have the same vector as before."""
         same = np.zeros(rows.size, np.bool_)
         for group in self._groups.values():
-            same |= group.slots.unchanged(rows, prints)
+            same |= group.slots.find_unchanged(rows, prints)
         replaced = replaced_rows(gone, rows, same)
         for group in self._groups.values():
             group.drop(replaced)
@@ -338,7 +338,7 @@ class VectorsColumn:
         with self.lock:
             return sorted({matrix.shape[1] for matrix in self._held if matrix.size})
 
-    def stacked(self, dimension: int) -> Stacked:
+    def stack(self, dimension: int) -> Stacked:
         with self.lock:
             if self._stacked is None or self._stacked.dimension != dimension:
                 own = [at for at, matrix in enumerate(self._held) if not matrix.size or matrix.shape[1] == dimension]

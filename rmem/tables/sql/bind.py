@@ -19,7 +19,7 @@ from .expressions import Expressions
 from .group_by import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
-from .scope import Scope, fold_name, identifier, only, refused, shown
+from .scope import Scope, fold_name, identifier, only, shown, unsupported
 from .types import UNKNOWN, common, type_of
 
 Columns = tuple[tuple[str, str], ...]
@@ -148,7 +148,7 @@ class Binder:
 
     def _select(self, node: exp.Select, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
         if node.args.get("windows"):
-            raise refused("WINDOW", "Write OVER (…) each time")
+            raise unsupported("WINDOW", "Write OVER (…) each time")
         only(
             node,
             *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
@@ -220,7 +220,7 @@ class Binder:
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: Scope) -> None:
         for kind, words in _GROUPINGS.items():
             if isinstance(key, kind):
-                raise refused(words)
+                raise unsupported(words)
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             name = fold_name(key.this)
@@ -290,7 +290,7 @@ class Binder:
         outside = Scope(outer=scope.outer)
         limit = node.args.get("limit")
         if isinstance(limit, exp.Fetch):
-            raise refused("FETCH", "Use LIMIT")
+            raise unsupported("FETCH", "Use LIMIT")
         if limit is not None:
             only(limit, "expression")
             self.expressions.number(limit.expression, outside, "LIMIT")
@@ -318,7 +318,7 @@ class Binder:
         right = self.query(node.expression, scope, wants or [kind for _, kind in left])
         word = type(node).__name__.upper()
         if not (node.args.get("distinct") or isinstance(node, exp.Union)):
-            raise refused(f"{word} ALL")
+            raise unsupported(f"{word} ALL")
         if len(left) != len(right):
             raise SqlError(f"each {word} query must have the same number of columns")
         columns = tuple(

@@ -7,7 +7,7 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from . import functions
 from .predicates import NOT_COMPARABLE, Predicates
-from .scope import Scope, fold_name, only, refused, shown
+from .scope import Scope, fold_name, only, shown, unsupported
 from .types import UNKNOWN, is_array, is_implicit, long_name, type_of
 
 
@@ -17,7 +17,7 @@ class Calls(Predicates):
     def _function(self, node: exp.Anonymous, scope: Scope) -> str:
         name = fold_name(node.this)
         if name == "array":
-            raise refused("ARRAY(SELECT …)", "Use (SELECT array_agg(…) …)")
+            raise unsupported("ARRAY(SELECT …)", "Use (SELECT array_agg(…) …)")
         if name == "deeplake_hybrid_record":
             return self._hybrid(node, scope)
         if name in functions.aggregates:
@@ -142,7 +142,7 @@ class Calls(Predicates):
                 raise SqlError("a window frame is bounded by PRECEDING or FOLLOWING")
             if isinstance(bound, exp.Expression):
                 if spec.args.get("kind") == "RANGE":
-                    raise refused("RANGE with an offset", "Use ROWS")
+                    raise unsupported("RANGE with an offset", "Use ROWS")
                 self.number(bound, scope, "a window frame")
 
 

@@ -110,13 +110,13 @@ class Builder:
         constraint = ""
         for wrapped in item.args.get("constraints") or []:
             constraint = fold_name(wrapped.this) if wrapped.args.get("this") is not None else ""
-            column = self._constrained(column, wrapped.args["kind"], constraint)
+            column = self._apply_constraint(column, wrapped.args["kind"], constraint)
         self.columns[name] = column
         if len(self.columns) > MAX_COLUMNS:
             raise SqlError(f"a table may have {MAX_COLUMNS} columns")
         return column
 
-    def _constrained(self, column: Column, kind: exp.Expression, constraint: str) -> Column:
+    def _apply_constraint(self, column: Column, kind: exp.Expression, constraint: str) -> Column:
         if isinstance(kind, exp.NotNullColumnConstraint):
             return replace(column, nullable=bool(kind.args.get("allow_null")) and not column.serial)
         if isinstance(kind, exp.DefaultColumnConstraint):
@@ -347,11 +347,11 @@ def _resolve_search_index(
 ) -> tuple[str, bool, dict[str, str]]:
     """What an index USING deeplake_index is here: one of values is a btree, and the dimension is the column's own."""
     left = {name: value for name, value in options.items() if name != "dimension"}
-    asked = left.get("index_type")
+    wanted = left.get("index_type")
     kinds = [found.type.kind for column in columns if (found := table.column(column)) is not None]
     of_values = bool(kinds) and not any(kind in _SEARCHED for kind in kinds)
-    if asked == "unique" or (of_values and asked in (None, "inverted", "inverted_index")):
-        return "btree", unique or asked == "unique", {}
+    if wanted == "unique" or (of_values and wanted in (None, "inverted", "inverted_index")):
+        return "btree", unique or wanted == "unique", {}
     dimensions = {found.type.dimension for column in columns if (found := table.column(column)) is not None}
     given = options.get("dimension")
     if given is not None and not (given.isdecimal() and dimensions & {None, int(given)}):

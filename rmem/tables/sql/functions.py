@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ...errors import SqlError, SqlUnsupportedError
-from .scope import refused
+from .scope import unsupported
 from .types import INTEGERS, NUMBERS, UNKNOWN, element, is_array, is_implicit, long_name
 
 _GROUPS = {
@@ -106,7 +106,7 @@ def unknown_function(name: str) -> SqlUnsupportedError:
     instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
     known = instead in scalars or instead in aggregates or instead in sets
     if name in POSTGRES_ONLY and not known:
-        return refused(f"{name}()")
+        return unsupported(f"{name}()")
     if name in POSTGRES_ONLY:
         return SqlUnsupportedError(f"{name}() is not supported here; use {instead}()")
     return SqlUnsupportedError(f"function {name}() is not supported")
@@ -121,7 +121,7 @@ def check_unit(function: str, unit: str) -> None:
     """Refuse a field of a time that is not known here."""
     known = _UNITS.get(function, _UNITS["date_part"])
     if unit in _POSTGRES_UNITS or (unit in _UNITS["date_part"] and unit not in known):
-        raise refused(f'unit "{unit}" of {function}()')
+        raise unsupported(f'unit "{unit}" of {function}()')
     if unit not in known:
         raise SqlError(f'unit "{unit}" of {function}() is not known; there are {", ".join(sorted(known))}')
 
@@ -214,9 +214,9 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
     if signatures is None:
         raise unknown_function(name)
     if name in _OF_DOUBLES and "numeric" in given and not {"float4", "float8"} & set(given):
-        raise refused(f"{name} of numeric", "Cast to double precision: (…)::float8")
+        raise unsupported(f"{name} of numeric", "Cast to double precision: (…)::float8")
     if name == "substring" and given[1:] in (["text"], [UNKNOWN]):
-        raise refused("substring() with a pattern", "Use regexp_match()")
+        raise unsupported("substring() with a pattern", "Use regexp_match()")
     best: tuple[float, Call] | None = None
     for signature in signatures:
         fit = _fits(signature, given)
@@ -224,7 +224,7 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
             best = fit
     if best is None:
         if name == "to_timestamp" and len(given) == 2:
-            raise refused("to_timestamp() with a pattern")
+            raise unsupported("to_timestamp() with a pattern")
         types = ", ".join(long_name(name) for name in given)
         raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {_ways(signatures)}")
     return best[1]
@@ -249,7 +249,7 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
     distance = 0.0
     wanted = []
     for take, have in zip(takes, given, strict=True):
-        want = _filled(take, bound, have)
+        want = _fill_type(take, bound, have)
         if take == "anynonarray" and is_array(have):
             return None
         if have == want:
@@ -263,7 +263,7 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
         else:
             return None
         wanted.append(want)
-    return distance, Call(signature, tuple(wanted), _filled(signature.gives, bound, "text"))
+    return distance, Call(signature, tuple(wanted), _fill_type(signature.gives, bound, "text"))
 
 
 def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:
@@ -282,7 +282,7 @@ def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:
     return "text" if chosen == UNKNOWN else chosen
 
 
-def _filled(name: str, bound: str, have: str) -> str:
+def _fill_type(name: str, bound: str, have: str) -> str:
     if name in ("any", "anynonarray"):
         return "text" if have == UNKNOWN else have
     return name.replace("anyelement", bound).replace("anyarray", f"{bound}[]")

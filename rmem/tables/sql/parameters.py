@@ -29,9 +29,9 @@ class Parameters:
 
     def values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         """The values in the order of their numbers; an error names what is missing or too much."""
-        return self._named(params) if self.names else self._placed(params)
+        return self._named_values(params) if self.names else self._positional_values(params)
 
-    def _named(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    def _named_values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         if not isinstance(params, Mapping):
             raise SqlError(f"parameter :{self.names[0]} needs a mapping of names to values, got {_kind(params)}")
         for name in self.names:
@@ -43,7 +43,7 @@ class Parameters:
                 raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
         return [check_value(params[name], f":{name}") for name in self.names]
 
-    def _placed(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    def _positional_values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
             raise SqlError(f"params must be a list or a mapping, got {_kind(params)}")
         if isinstance(params, Mapping):

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from ...errors import SqlError, SqlUnsupportedError
 from .dialect import Dialect
 from .distances import rewrite_cosine_distances
-from .scope import refused
+from .scope import unsupported
 
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
@@ -68,7 +68,7 @@ def _tokens(sql: str) -> list[Token]:
         raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
     for token, following in pairwise(tokens):
         if token.token_type == TokenType.PARAMETER and following.token_type != TokenType.NUMBER:
-            raise refused("a text in dollar signs", "Write 'it''s'; parameters are $1, $2 …")
+            raise unsupported("a text in dollar signs", "Write 'it''s'; parameters are $1, $2 …")
     return tokens
 
 
@@ -102,12 +102,12 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
         node.replace(exp.Literal.string(str(node.this)))  # E'…' is a text like any other
     if trees[0].find(exp.UnicodeString) is not None:
-        raise refused("U&'…'", "Write E'\\u00e9', or the character itself")
+        raise unsupported("U&'…'", "Write E'\\u00e9', or the character itself")
     rewrite_cosine_distances(trees[0])
-    return _selected(trees[0])
+    return _values_as_select(trees[0])
 
 
-def _selected(tree: exp.Expression) -> exp.Expression:
+def _values_as_select(tree: exp.Expression) -> exp.Expression:
     """VALUES as a statement is a SELECT of them."""
     if not isinstance(tree, exp.Values):
         return tree

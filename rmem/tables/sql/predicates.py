@@ -12,7 +12,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from .casts import text_of
 from .literals import read
 from .parameters import lone_type
-from .scope import Scope, only, refused, shown
+from .scope import Scope, only, shown, unsupported
 from .types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ class Predicates(ABC):
     def _comparison(self, node: exp.Expression, op: str, scope: Scope) -> str:
         other = node.expression
         if isinstance(other, (exp.Any, exp.All)):
-            node.meta["operand"] = self._quantified(node, other, scope, op)
+            node.meta["operand"] = self._bind_quantified(node, other, scope, op)
             return "bool"
         if isinstance(node.this.unnest(), exp.Tuple) or isinstance(other.unnest(), exp.Tuple):
-            raise refused("comparing rows", f"Compare their columns: {shown(node)}")
+            raise unsupported("comparing rows", f"Compare their columns: {shown(node)}")
         node.meta["operand"] = self.bind_pair(node.this, other, op, scope)
         return "bool"
 
@@ -117,10 +117,10 @@ class Predicates(ABC):
         self.adapt(right, kind)
         return kind
 
-    def _quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: Scope, op: str) -> str:
+    def _bind_quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: Scope, op: str) -> str:
         """`x = ANY(array)` and `x <> ALL(SELECT …)`."""
         if (op, type(other)) not in (("=", exp.Any), ("<>", exp.All)):
-            raise refused(f"{op} {type(other).__name__.upper()}", "There are = ANY(…) and <> ALL(…)")
+            raise unsupported(f"{op} {type(other).__name__.upper()}", "There are = ANY(…) and <> ALL(…)")
         left = self.bind(node.this, scope)
         inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
         if isinstance(inner, exp.Query):
@@ -162,7 +162,7 @@ class Predicates(ABC):
         only(node, "this", "expressions", "query")
         query = node.args.get("query")
         if isinstance(node.this.unnest(), exp.Tuple):
-            raise refused("IN of rows", f"Use EXISTS, or compare their columns: {shown(node)}")
+            raise unsupported("IN of rows", f"Use EXISTS, or compare their columns: {shown(node)}")
         if query is not None:
             columns = self.binder.query(query, scope)
             if len(columns) != 1:
@@ -195,7 +195,7 @@ class Predicates(ABC):
         left = self.bind(node.this, scope, "text")
         pattern = node.expression
         if isinstance(pattern, (exp.Any, exp.All)):
-            raise refused(f"{word} {type(pattern).__name__.upper()}")
+            raise unsupported(f"{word} {type(pattern).__name__.upper()}")
         right = self.bind(pattern, scope, "text")
         if left != "text" or right != "text":
             raise SqlError(f"operator does not exist: {long_name(left)} {word} {long_name(right)}")

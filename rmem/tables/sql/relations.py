@@ -10,7 +10,7 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
 from .parse import parse
-from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, refused, shown, table_name
+from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, shown, table_name, unsupported
 from .system import SYSTEM, system_relation
 from .types import NAMES, common, type_of
 
@@ -67,7 +67,7 @@ class Relations:
         """A function in FROM sees the sources before it with LATERAL and without."""
         only(node, "this", "alias", "ordinality")
         if not isinstance(node.this, exp.Anonymous):
-            raise refused("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
+            raise unsupported("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
         table = exp.Table(this=node.this, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
         node.replace(table)
         return table
@@ -190,7 +190,7 @@ class Relations:
         only(join, "this", "side", "kind", "method", "on", "using")
         method, side, kind = ((join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
         if method or side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS"):
-            raise refused(" ".join(filter(None, (method, side, kind, "JOIN"))), "Write ON or USING")
+            raise unsupported(" ".join(filter(None, (method, side, kind, "JOIN"))), "Write ON or USING")
         before = dict(scope.sources)
         self.relation(join.this, scope)
         added = {seen: source for seen, source in scope.sources.items() if seen not in before}
@@ -214,8 +214,8 @@ class Relations:
         """USING (a): the columns of both sides become one; the join's condition is written out."""
         conditions = []
         for name in shared:
-            left = self._one(name, before, scope.merged)
-            right = self._one(name, added, {})
+            left = self._using_column(name, before, scope.merged)
+            right = self._using_column(name, added, {})
             kind = common([type_of(left), type_of(right)], "JOIN/USING")
             conditions.append(exp.EQ(this=left.copy(), expression=right.copy()))
             if side == "FULL":
@@ -231,7 +231,7 @@ class Relations:
         join.set("on", exp.and_(*conditions, copy=False))
 
     @staticmethod
-    def _one(name: str, sources: dict[str, Source], merged: dict[str, exp.Expression]) -> exp.Expression:
+    def _using_column(name: str, sources: dict[str, Source], merged: dict[str, exp.Expression]) -> exp.Expression:
         if name in merged:
             return merged[name]
         found = [(source, kind) for source in sources.values() if (kind := source.type_of(name)) is not None]
@@ -261,17 +261,17 @@ class Relations:
     def _all(self, scope: Scope) -> list[exp.Expression]:
         if not scope.sources:
             raise SqlError("SELECT * with no tables specified is not valid")
-        found = [self._aliased(node.copy(), name) for name, node in scope.merged.items()]
+        found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
         for source in scope.sources.values():
             found += [column for column in self._columns(source) if column.alias not in scope.merged]
         return found
 
     @staticmethod
-    def _aliased(node: exp.Expression, name: str) -> exp.Expression:
+    def _with_alias(node: exp.Expression, name: str) -> exp.Expression:
         return exp.Alias(this=node, alias=identifier(name))
 
     def _columns(self, source: Source) -> list[exp.Expression]:
-        return [self._aliased(bound_column(source, name, kind), name) for name, kind in source.columns]
+        return [self._with_alias(bound_column(source, name, kind), name) for name, kind in source.columns]
 
     def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
         """Move a function that gives rows from the list of a SELECT into FROM."""

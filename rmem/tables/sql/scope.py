@@ -76,7 +76,7 @@ class Scope:
         if table is not None:
             raise SqlError(f'missing FROM-clause entry for table "{table}"')
         if name in self.sources:
-            raise refused("a whole row as a value", "Name its columns, as in jsonb_build_object('a', t.a)")
+            raise unsupported("a whole row as a value", "Name its columns, as in jsonb_build_object('a', t.a)")
         known = [column for source in self.sources.values() for column, _ in source.columns]
         raise missing_column(name, ", ".join(self.sources), known)
 
@@ -133,7 +133,7 @@ def only(node: exp.Expression, *allowed: str) -> None:
             raise SqlUnsupportedError(f"{word} of {type(node).__name__.upper()} is not supported: {shown(node)}")
 
 
-def refused(what: str, instead: str = "") -> SqlUnsupportedError:
+def unsupported(what: str, instead: str = "") -> SqlUnsupportedError:
     """The error for what PostgreSQL has and the tables do not."""
     return SqlUnsupportedError(f"{what} is not supported here; PostgreSQL has it" + (f". {instead}" if instead else ""))
 

@@ -103,6 +103,6 @@ def stands_alone(query: exp.Expr) -> bool:
         return False
     for table in query.find_all(exp.Table):
         part = find_cte(table)
-        if part is not None and not any(part is one for one in query.find_all(exp.CTE)):
+        if part is not None and not any(part is query_part for query_part in query.find_all(exp.CTE)):
             return False
     return True

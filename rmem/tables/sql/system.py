@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ..catalog import Column, Index, Kind, Table, quoted
+from ..catalog import Column, Index, Kind, Table, quote_identifier
 from .parse import parse
 from .scope import identifier
 
@@ -47,7 +47,7 @@ def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[lis
             for index in _indexes(table)
         ]
     return [
-        [workspace, workspace, table.name, column.name, at, *_described(column)]
+        [workspace, workspace, table.name, column.name, at, *_describe_column(column)]
         for table in tables
         for at, column in enumerate(table.columns, 1)
     ]
@@ -62,17 +62,17 @@ def definition(index: Index, workspace: str) -> str:
     """The statement that would make an index."""
     unique = "UNIQUE " if index.unique else ""
     method = "deeplake_index" if index.method == "search" else index.method
-    columns = ", ".join(_quoted(column) for column in index.columns)
+    columns = ", ".join(_quote(column) for column in index.columns)
     options = ", ".join(f"{key}='{value}'" for key, value in index.options.items())
     return (
-        f"CREATE {unique}INDEX {_quoted(index.name)} ON {_quoted(workspace)}.{_quoted(index.table)} "
+        f"CREATE {unique}INDEX {_quote(index.name)} ON {_quote(workspace)}.{_quote(index.table)} "
         f"USING {method} ({columns})" + (f" WITH ({options})" if options else "")
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     plain = name.isidentifier() and name == name.lower() and name.isascii()
-    return name if plain else quoted(name)
+    return name if plain else quote_identifier(name)
 
 
 _SPELLED = {
@@ -86,7 +86,7 @@ _SPELLED = {
 }
 
 
-def _described(column: Column) -> list[str | int | None]:
+def _describe_column(column: Column) -> list[str | int | None]:
     kind = column.type.kind
     spelled = "character varying" if kind == Kind.TEXT and column.type.length else _SPELLED.get(kind, kind.value)
     return [column.default, "YES" if column.nullable else "NO", spelled]

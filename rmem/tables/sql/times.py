@@ -90,7 +90,7 @@ def read_timestamp(text: str, *, zoned: bool) -> int:
     micros, zone = _read_clock(found["clock"], text, kind) if found["clock"] else (0, "")
     local = days * DAY + micros
     zone = (zone + found["zone"]).strip()
-    there = _unzoned(local, zone, text, kind) if zone else local
+    there = _apply_zone(local, zone, text, kind) if zone else local
     return in_range(there if zoned else local, kind)
 
 
@@ -112,7 +112,7 @@ def _read_clock(clock: str, text: str, kind: str) -> tuple[int, str]:
     return total, clock[found.end() :]
 
 
-def _unzoned(micros: int, zone: str, text: str, kind: str) -> int:
+def _apply_zone(micros: int, zone: str, text: str, kind: str) -> int:
     found = _OFFSET.fullmatch(zone)
     if found is not None:
         offset = int(found[2]) * HOUR + int(found[3] or 0) * MINUTE

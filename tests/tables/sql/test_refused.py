@@ -78,9 +78,9 @@ def tables(workspace):
 
 @pytest.mark.parametrize(("sql", "name"), CONSTRUCTS.items())
 def test_a_construct_is_refused_by_its_name(tables, sql, name):
-    with pytest.raises(SqlUnsupportedError, match="not supported here") as refused:
+    with pytest.raises(SqlUnsupportedError, match="not supported here") as unsupported:
         tables.query(sql)
-    assert name in str(refused.value)
+    assert name in str(unsupported.value)
 
 
 def test_every_function_that_only_postgresql_has_is_refused_by_its_name(tables):
