@@ -102,7 +102,7 @@ def client_of(cli: CliContext, workspace: str | None) -> Client:
 
 
 def _document(rows: Rows) -> dict[str, Any]:
-    from ..tables.values import to_json
+    from ..tables.wire_values import to_json
 
     found = [{name: to_json(value) for name, value in row.items()} for row in rows]
     return {"columns": list(rows.columns), "rows": found, "row_count": rows.row_count}
@@ -122,7 +122,7 @@ def _print(cli: CliContext, rows: Rows) -> None:
 
 
 def _cell(value: Any) -> str:
-    from ..tables.values import to_json
+    from ..tables.wire_values import to_json
 
     if value is None:
         return ""

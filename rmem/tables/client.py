@@ -20,7 +20,7 @@ from .ingest import Indexes, Progress, Schema, index_kinds, index_name, index_st
 from .remote import RemoteWorkspace
 from .streams import BATCH, Rows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
-from .values import type_name
+from .wire_values import type_name
 
 if TYPE_CHECKING:
     from ..brain import Brain

@@ -23,7 +23,7 @@ from .catalog import Kind
 from .client import Client, Params
 from .streams import Rows
 from .types import FILE, agrees, sql_of, type_of
-from .values import kind_of_type
+from .wire_values import kind_of_type
 
 KEY = "_id"
 """Numbers the rows of a dataset in the order in which they came. SQL can name it; a dataset does not show it."""

@@ -20,7 +20,7 @@ from .catalog import Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
 from .files import chunks_of
 from .types import FILE, agrees, sql_of, type_of
-from .values import from_json, kind_of_value, pack_vector, to_json, type_name
+from .wire_values import from_json, kind_of_value, pack_vector, to_json, type_name
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -267,7 +267,7 @@ def _plan_table(name: str, columns: Mapping[str, str]) -> Table:
 
 def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """The names of the columns, and rows of values that fit a table; arrays are lists where it keeps JSON."""
-    from .sql.values import check_columns
+    from .sql.bulk_rows import check_columns
 
     columns = dict(ready.columns)
     for column in table.columns:

@@ -20,7 +20,7 @@ from .builder import quote_name
 from .catalog import Column, Index, Kind, Table, Type
 from .ingest import NormalizedColumns, to_body
 from .results import Result
-from .values import from_json, kind_of_type, parameters_to_json
+from .wire_values import from_json, kind_of_type, parameters_to_json
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 JSON = "application/json"
@@ -203,7 +203,7 @@ def _row(values: Sequence[Any], types: Sequence[Type | None]) -> tuple[Any, ...]
 
 
 def type_from(name: str | None) -> Type | None:
-    """The type behind a name that `values.type_name` wrote."""
+    """The type behind a name that `wire_values.type_name` wrote."""
     kind = kind_of_type(name)
     if kind is None or name is None:
         return None

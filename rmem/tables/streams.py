@@ -19,7 +19,7 @@ from ..errors import InputError, NoSuchTableError
 from ..extras import require
 from .catalog import Kind, Type
 from .results import Result
-from .values import kind_of_value, to_json
+from .wire_values import kind_of_value, to_json
 
 BATCH = 10_000
 

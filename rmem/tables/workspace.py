@@ -27,21 +27,21 @@ from .catalog import Index, Table, quote_identifier
 from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
-from .facts import GraphSource, add_queries, named_in, rows_of
+from .fact_tables import GraphSource, add_queries, named_in, rows_of
 from .results import Result
 from .search import execute
 from .search.indexes import SearchIndexes
 from .search.plan import SearchPlan, has_search, plan_search
 from .sql import define
 from .sql.bind import Binder
+from .sql.bulk_rows import check_columns
 from .sql.cache import Cache, Prepared, prepare
+from .sql.expression_types import result_type
 from .sql.kinds import READS, kind_of, target_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.scope import base_table, fold_name, known_table
 from .sql.statements import bind_statement
-from .sql.types import result_type
-from .sql.values import check_columns
 from .transactions import Transaction, counts_as_write
 
 Params = Sequence[Any] | Mapping[str, Any] | None

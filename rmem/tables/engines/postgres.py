@@ -23,8 +23,8 @@ from ...forks import Forking, new_lock, watch
 from ..catalog import Column, Index, Kind, Table, Type, follow_names
 from ..results import Result
 from ..sql.alter import renamed_columns
+from ..sql.expression_types import is_array, result_type
 from ..sql.times import Interval
-from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
 from . import postgres_changes
 from .base import Changes, Engine, Plan, StaleCatalogueError, fetch_rows

@@ -13,8 +13,8 @@ from sqlglot import exp, parse_one
 from ...errors import SqlError
 from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
+from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
-from ..sql.types import KINDS
 from .base import Plan, Rows, Values
 from .postgres_values import Array, to_driver
 

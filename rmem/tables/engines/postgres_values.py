@@ -19,8 +19,8 @@ from psycopg.types.numeric import Int4, Int8
 
 from ...errors import SqlError
 from ..catalog import Kind, Type
+from ..sql.expression_types import INTEGERS, NAMES, is_array
 from ..sql.times import Interval, read_interval
-from ..sql.types import INTEGERS, NAMES, is_array
 
 _KINDS = {
     **{name: kind for kind, name in NAMES.items() if not is_array(name)},

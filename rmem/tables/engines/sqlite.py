@@ -29,15 +29,15 @@ from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
 from ..sql.alter import renamed_columns
-from ..sql.types import result_type
+from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
 from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetch_rows
-from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
+from .sqlite_functions import State, Udf, current, install
 from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compile_write, default_sql

@@ -17,12 +17,12 @@ from sqlglot import exp
 from ...errors import RemanenceError, SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
+from ..sql.expression_types import type_of
 from ..sql.functions import Call
 from ..sql.literals import EXACT
 from ..sql.scope import fold_name
 from ..sql.times import Interval
-from ..sql.types import type_of
-from .sqlite_calls import State, Udf, scalar
+from .sqlite_functions import State, Udf, scalar
 from .sqlite_json import as_json, json_key
 from .sqlite_numbers import divide, numeric_sqrt, select_scale
 from .sqlite_storage import reader, sort_key, writer

@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import SqlError
 from ..deadline import check_each
 from ..sql.casts import text_of
-from ..sql.types import element
-from .sqlite_calls import native
+from ..sql.expression_types import element
+from .sqlite_functions import native
 from .sqlite_storage import sort_key
 
 List = list[Any]

@@ -14,9 +14,9 @@ from typing import Any
 from ...errors import ConstraintError, SqlUnsupportedError
 from ..catalog import ROW, Column, Index, Reference, Table, follow_names, table_from_json
 from ..sql.define import SEARCH, bind_check
-from ..sql.types import NAMES
-from .sqlite_calls import Udf, current
+from ..sql.expression_types import NAMES
 from .sqlite_compile import Compiler
+from .sqlite_functions import Udf, current
 from .sqlite_layout import Physical, Placed, index_key
 from .sqlite_storage import column_type
 

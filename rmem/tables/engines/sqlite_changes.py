@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..catalog import ROW, Kind
 from ..deadline import check_each
-from ..sql.types import NAMES
+from ..sql.expression_types import NAMES
 from .base import Changes
 from .sqlite_layout import Physical
 from .sqlite_storage import answer

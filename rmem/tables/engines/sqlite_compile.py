@@ -9,13 +9,13 @@ from sqlglot import exp
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Column, Table, Type
 from ..deadline import check
+from ..sql.expression_types import NAMES, type_of
 from ..sql.group_by import has_aggregates
 from ..sql.scope import Source, fold_name, shown
-from ..sql.types import NAMES, type_of
 from .base import StaleCatalogueError
 from .sqlite_aggregates import single_row
-from .sqlite_calls import Udf
 from .sqlite_expressions import ExpressionSql
+from .sqlite_functions import Udf
 from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
 from .sqlite_storage import collation, has_limits

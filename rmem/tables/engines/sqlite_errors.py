@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from ...errors import RemanenceError, SqlError, StoreError
 from ..deadline import timeout_error
-from .sqlite_calls import State
 from .sqlite_catalog import constraint_error
+from .sqlite_functions import State
 from .sqlite_layout import Physical
 
 

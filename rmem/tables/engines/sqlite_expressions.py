@@ -14,11 +14,11 @@ from ..catalog import ROW, Type
 from ..sql import functions
 from ..sql.casts import converter
 from ..sql.dialect import Operator
+from ..sql.expression_types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
 from ..sql.expressions import ARITHMETIC
 from ..sql.functions import Call
 from ..sql.literals import read
 from ..sql.scope import fold_name, shown
-from ..sql.types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
 from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
@@ -27,7 +27,7 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
-from .sqlite_calls import Native, natives, scalar
+from .sqlite_functions import Native, natives, scalar
 from .sqlite_storage import (
     collation,
     fit_limits,

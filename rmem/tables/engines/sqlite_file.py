@@ -15,7 +15,7 @@ from ...stores.sql.file import SqliteFile, explained
 from ..deadline import is_over
 from ..sql.literals import LIMITS
 from .sqlite_aggregates import unpack
-from .sqlite_calls import State
+from .sqlite_functions import State
 from .sqlite_storage import COLLATIONS
 
 MAX_VALUE = 256_000_000

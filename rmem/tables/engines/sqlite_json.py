@@ -7,9 +7,9 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.casts import text_of
+from ..sql.expression_types import element, is_array
 from ..sql.json_values import json_text, order_key, type_name
-from ..sql.types import element, is_array
-from .sqlite_calls import NOTHING, native
+from .sqlite_functions import NOTHING, native
 
 _PLAIN = ("int2", "int4", "int8", "numeric", "bool", "text", "jsonb")
 

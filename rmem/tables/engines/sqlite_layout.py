@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalog import Kind, Table, Type
-from .sqlite_calls import Udf
+from .sqlite_functions import Udf
 from .sqlite_storage import fit_limits, named_column, stored_value
 
 

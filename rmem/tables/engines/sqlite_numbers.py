@@ -12,9 +12,9 @@ from functools import partial
 
 from ...errors import SqlError
 from ..sql.casts import round_half_up
+from ..sql.expression_types import INTEGERS, long_name
 from ..sql.literals import EXACT, LIMITS, to_float4
-from ..sql.types import INTEGERS, long_name
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 ZERO = "division by zero"
 

@@ -11,7 +11,7 @@ import regex  # type: ignore[import-untyped]
 
 from ...errors import SqlError, StatementTimeoutError
 from ..deadline import left
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 LONGEST = 10.0
 """Seconds that one match may take where the statement has no time limit."""

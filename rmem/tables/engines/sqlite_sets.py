@@ -11,7 +11,7 @@ from ...errors import SqlError
 from ..sql import functions
 from ..sql.scope import Source
 from ..sql.times import Interval
-from .sqlite_calls import Native, scalar
+from .sqlite_functions import Native, scalar
 from .sqlite_json import as_text
 from .sqlite_storage import writer
 from .sqlite_times import add_interval

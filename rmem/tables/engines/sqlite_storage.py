@@ -22,6 +22,7 @@ import numpy as np
 from ...errors import SqlError
 from ..catalog import Column, Type
 from ..sql.casts import fit_numeric
+from ..sql.expression_types import NAMES, element, is_array, long_name
 from ..sql.json_values import decimal_text, json_text, order_key, parse_json, plain
 from ..sql.literals import read, to_float4
 from ..sql.times import (
@@ -34,7 +35,6 @@ from ..sql.times import (
     time_number,
     time_of,
 )
-from ..sql.types import NAMES, element, is_array, long_name
 
 Stored = int | float | str | bytes | None
 _COUNTS = struct.Struct("<ii")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.casts import text_of
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 MAX_TEXT = 64_000_000
 """The longest text that a function may make."""

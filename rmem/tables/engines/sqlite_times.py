@@ -22,7 +22,7 @@ from ..sql.times import (
     to_local,
     to_utc,
 )
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 
 def add_interval(micros: int, interval: Interval, sign: int = 1) -> int:

@@ -7,8 +7,8 @@ from sqlglot import exp
 from ...errors import SqlUnsupportedError
 from ..catalog import ROW, Column, Table
 from ..sql.define import bind_value
+from ..sql.expression_types import NAMES
 from ..sql.scope import Source
-from ..sql.types import NAMES
 from .sqlite_compile import Compiler
 from .sqlite_layout import Compiled, Physical, Placed, index_key
 

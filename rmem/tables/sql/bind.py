@@ -15,12 +15,12 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
 from .dialect import Dialect
+from .expression_types import UNKNOWN, common, type_of
 from .expressions import Expressions
 from .group_by import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
 from .scope import Scope, fold_name, identifier, only, shown, unsupported
-from .types import UNKNOWN, common, type_of
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""

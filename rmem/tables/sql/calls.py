@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from . import functions
+from .expression_types import UNKNOWN, is_array, is_implicit, long_name, type_of
 from .predicates import NOT_COMPARABLE, Predicates
 from .scope import Scope, fold_name, only, shown, unsupported
-from .types import UNKNOWN, is_array, is_implicit, long_name, type_of
 
 
 class Calls(Predicates):

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Type
+from .expression_types import INTEGERS, NUMBERS, element, is_array, long_name
 from .json_values import decimal_text, json_text, type_name
 from .literals import EXACT, in_limits, read, to_float4
 from .times import DAY, clock_text, date_of, interval_text, timestamp_text
-from .types import INTEGERS, NUMBERS, element, is_array, long_name
 
 
 def float_text(value: float, *, single: bool = False) -> str:

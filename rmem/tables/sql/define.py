@@ -11,9 +11,9 @@ from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import Check, Column, Index, Kind, Reference, Table
 from .bind import Binder
 from .dialect import Dialect
+from .expression_types import NAMES, long_name, read_type, result_type
 from .parse import parse
 from .scope import Scope, Source, base_table, check_name, fold_name, missing_column, only, shown, table_name
-from .types import NAMES, long_name, read_type, result_type
 
 MAX_COLUMNS = 1000
 _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)

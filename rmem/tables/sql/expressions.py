@@ -14,11 +14,7 @@ from ..deadline import check
 from . import functions
 from .calls import Calls
 from .dialect import SIMILARITY, Operator
-from .literals import read
-from .parameters import integer_type, parameter_type
-from .scope import Scope, fold_name, identifier, only, shown, unsupported
-from .times import zone_of
-from .types import (
+from .expression_types import (
     UNKNOWN,
     castable,
     common,
@@ -28,6 +24,10 @@ from .types import (
     read_type,
     type_of,
 )
+from .literals import read
+from .parameters import integer_type, parameter_type
+from .scope import Scope, fold_name, identifier, only, shown, unsupported
+from .times import zone_of
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ...errors import SqlError, SqlUnsupportedError
+from .expression_types import INTEGERS, NUMBERS, UNKNOWN, element, is_array, is_implicit, long_name
 from .scope import unsupported
-from .types import INTEGERS, NUMBERS, UNKNOWN, element, is_array, is_implicit, long_name
 
 _GROUPS = {
     "exact*": (*INTEGERS, "numeric"),

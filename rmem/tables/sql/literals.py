@@ -15,9 +15,9 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError, SqlUnsupportedError
+from .expression_types import element, is_array, long_name
 from .json_values import parse_json
 from .times import read_date, read_interval, read_time, read_timestamp
-from .types import element, is_array, long_name
 
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 _INTEGER = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(?:_\d+)*)\s*$", re.I)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .types import read_type
+from .expression_types import read_type
 
 _UNNAMED = "?column?"
 _FUNCTIONS = {

@@ -14,8 +14,8 @@ import numpy as np
 from sqlglot import exp
 
 from ...errors import SqlError
+from .expression_types import UNKNOWN
 from .json_values import check_text
-from .types import UNKNOWN
 
 MAX_PARAMETERS = 60_000
 

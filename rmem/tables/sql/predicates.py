@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from .casts import text_of
+from .expression_types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
 from .literals import read
 from .parameters import lone_type
 from .scope import Scope, only, shown, unsupported
-from .types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
 
 if TYPE_CHECKING:
     from .bind import Binder

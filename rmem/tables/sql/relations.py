@@ -9,10 +9,10 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
+from .expression_types import NAMES, common, type_of
 from .parse import parse
 from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, shown, table_name, unsupported
 from .system import SYSTEM, system_relation
-from .types import NAMES, common, type_of
 
 if TYPE_CHECKING:
     from .bind import Binder

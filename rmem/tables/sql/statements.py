@@ -8,6 +8,7 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from .bind import Binder, Columns
+from .expression_types import NAMES, UNKNOWN, assignable, long_name
 from .scope import (
     Scope,
     Source,
@@ -20,7 +21,6 @@ from .scope import (
     table_name,
     unsupported,
 )
-from .types import NAMES, UNKNOWN, assignable, long_name
 
 
 def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:

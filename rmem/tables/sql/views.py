@@ -13,9 +13,9 @@ from ...errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupporte
 from ..catalog import Column, Table
 from .bind import Binder, Columns
 from .dialect import Dialect
+from .expression_types import result_type
 from .parse import parse
 from .scope import check_name, fold_name, only, table_name
-from .types import result_type
 
 
 def view_of(tree: exp.Create, sql: str, catalogue: Mapping[str, Table], workspace: str) -> Table:

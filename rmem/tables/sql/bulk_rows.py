@@ -13,9 +13,9 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Column, Kind, Table
+from .expression_types import NAMES
 from .json_values import check_text, plain
 from .literals import LIMITS, read
-from .types import NAMES
 
 _WHOLE = {Kind.SMALLINT: "int2", Kind.INTEGER: "int4", Kind.BIGINT: "int8"}
 
