@@ -17,7 +17,7 @@ _RETRY = "`rmem status --retry`"
 
 
 def report() -> dict[str, Any]:
-    """How many events wait since when, the last failure to take them in, and what was set aside."""
+    """Report how many events wait and since when, the last failure to store them, and what was set aside."""
     found: dict[str, Any] = {"waiting": 0, "waiting_since": None, "failure": None, "set_aside": None}
     if not _is_used():
         return found
@@ -34,7 +34,7 @@ def report() -> dict[str, Any]:
 
 
 def findings() -> list[Finding]:
-    """The report as `rmem doctor` shows it; nothing where there is no team memory."""
+    """Return the report for `rmem doctor`; empty without a team memory."""
     if not _is_used():
         return []
     backlog = report()
@@ -43,13 +43,13 @@ def findings() -> list[Finding]:
 
 
 def summary(backlog: dict[str, Any]) -> str:
-    """How many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
+    """Say how many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
     since = backlog["waiting_since"]
     return _count(backlog["waiting"]) + ("" if since is None else f", the oldest since {clock(since)}")
 
 
 def problems(backlog: dict[str, Any]) -> list[str]:
-    """What is wrong in a report and what to do about it, a sentence for each."""
+    """List what is wrong in a report and what to do about it, one sentence each."""
     found = []
     failure, since, aside = backlog["failure"], backlog["waiting_since"], backlog["set_aside"]
     if failure is not None:
@@ -94,5 +94,5 @@ def _count(number: int) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Local time to the second."""
+    """Format a local time to the second."""
     return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")

@@ -49,7 +49,7 @@ _WORTH_KEEPING = re.compile(
 
 
 class Capture:
-    """Takes events in, one at a time; the same event twice changes nothing."""
+    """Store events one at a time. Storing the same event twice changes nothing."""
 
     def __init__(self, brain: Brain, sessions: Sessions | None = None) -> None:
         self._brain = brain
@@ -90,7 +90,7 @@ class Capture:
             self._sum_up(state, team, where)
 
     def _clean_event(self, event: Event) -> Event:
-        """The event as it may be kept; what the policy refuses altogether is left out."""
+        """Return the event as the privacy policy allows it; drop fields that the policy refuses."""
         policy = self._brain.privacy
         if policy is None:
             return event
@@ -163,7 +163,7 @@ class Capture:
     def _keep_fix(
         self, event: Event, key: str, state: SessionState, team: TeamMemory, where: Repository | None
     ) -> None:
-        """The error and what was done for it before the success; nothing if nothing was done."""
+        """Store an error with what was done before the command succeeded; nothing if nothing was done."""
         broken = state.failures.pop(key)
         edits = [edit for edit in state.edits if edit["time"] >= broken["since"] and key in edit["for"]]
         changes: dict[str, list[str]] = {}
@@ -191,7 +191,7 @@ class Capture:
         state.fixed = [*state.fixed, broken["name"]][-10:]
 
     def _explain(self, event: Event, state: SessionState, team: TeamMemory) -> None:
-        """Add to what was fixed since the last stop why it had failed, as far as the agent says so."""
+        """Add the agent's explanation of the failure to what was fixed since the last stop."""
         for number in state.unexplained if event.message else ():
             known = self._brain.get(number)
             if known is None or "reason" in known.contents:
@@ -230,7 +230,7 @@ class Capture:
     # The end
 
     def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
-        """A session that did something becomes a memory of its task."""
+        """Store a memory of the session's task, if the session did something."""
         if state.ended is not None:
             return
         state.ended = state.updated
@@ -266,7 +266,7 @@ class Capture:
         self._keep(note.at(where), team)
 
     def _sum_up_abandoned(self, team: TeamMemory, where: Repository | None, but: str) -> None:
-        """Sessions that a crash ended are summed up by the next one that starts here."""
+        """Summarise sessions that ended in a crash, when the next one starts here."""
         for state in self.sessions.all():
             over = time.time() - state.updated > _ABANDONED
             if state.ended is None and over and state.session != but and where and state.repository == where.id:
@@ -283,12 +283,12 @@ def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:
-    """A note of what an event tells."""
+    """Build a note from an event."""
     return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
 
 
 def workspace_of(cwd: str) -> str | None:
-    """Where the memories of this folder's repository go, if it says so."""
+    """Return the workspace that this folder's repository names, or None."""
     try:
         settings = settings_of(cwd) if cwd else None
     except RemanenceError:
@@ -300,8 +300,8 @@ def workspace_of(cwd: str) -> str | None:
 
 
 def with_outcome(event: Event, patience: float) -> Event:
-    """The event with how its command ended, which Codex writes into its transcript a moment after it told its hooks;
-    as it is if the transcript does not tell within so many seconds."""
+    """Add the exit code that Codex writes to its transcript shortly after calling its hooks. Wait up to `patience`
+    seconds; return the event unchanged if there is none."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
         return event
     from .importers.codex import ended_in

@@ -56,8 +56,8 @@ _MARKUP = re.compile(r"^(?:[-*#>\d.]+\s+)+|\*\*|__")
 
 
 def command_key(command: str, cwd: str = "", root: str = "") -> str:
-    """What makes two commands the same attempt: the folder and the program with what it works on, less verbosity,
-    filters and wrappers. The folder is left out where it is the root of the repository."""
+    """Return a key that is equal for attempts at the same command: the folder (empty for the repository's root) and the
+    program with its targets, without verbosity, filters and wrappers."""
     words, folder = command.strip(), cwd
     while True:
         moved = _CD.match(words)
@@ -75,18 +75,18 @@ def command_key(command: str, cwd: str = "", root: str = "") -> str:
 
 
 def failing_tests(output: str) -> list[str]:
-    """The tests that an output says have failed."""
+    """Return the names of the failed tests in an output."""
     return list(dict.fromkeys(first or other for first, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
 
 
 def files_named(command: str, output: str) -> list[str]:
-    """The names, without folders, of the files that a failure speaks of."""
+    """Return the file names, without folders, in a failing command and its output."""
     named = [os.path.basename(name) for name in _FILE.findall(f"{command}\n{output[-50_000:]}")]
     return list(dict.fromkeys(named))[-_MANY_NAMES:]
 
 
 def fixed_by(key: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The failures that a success of `key` puts an end to: its own, and those of tests that it has run too."""
+    """Return the failures that a success of `key` ends: its own, and those of tests that it also ran."""
     return [other for other in failures if other == key or _includes(key, other, failures[other])]
 
 
@@ -109,7 +109,7 @@ def _within(test: str, scope: Sequence[str]) -> bool:
 
 
 def _test_run(key: str) -> tuple[str, str, list[str], list[str]] | None:
-    """Folder, runner, what it runs and what narrows that down; None if it is no run of tests."""
+    """Parse a test run into folder, runner, targets and selection; None for other commands."""
     folder, _, command = key.rpartition("$ ")
     runner = next((name for name in _RUNNERS if command == name or command.startswith(f"{name} ")), None)
     if runner is None:
@@ -125,7 +125,7 @@ def _test_run(key: str) -> tuple[str, str, list[str], list[str]] | None:
 
 
 def belongs_to(path: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The failures that an edit of a file is for."""
+    """Return the failures that an edit of a file is for."""
     name = os.path.basename(path)
     stem = re.sub(r"^test_|[._]test$", "", name.partition(".")[0])
     naming = []
@@ -138,12 +138,12 @@ def belongs_to(path: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str
 
 
 def is_remedy(command: str) -> bool:
-    """Whether a command changes something, and so may be what fixed a failure."""
+    """Return whether a command changes something, and so may have fixed a failure."""
     return _REMEDY.search(command) is not None
 
 
 def change_in(given: Mapping[str, Any], path: str) -> str:
-    """An edit in a few words: the lines that went and those that came."""
+    """Summarise an edit: removed lines and added lines."""
     pairs = [given, *(edit for edit in given.get("edits") or () if isinstance(edit, Mapping))]
     changes = [_difference(_first(edit, _OLD), _first(edit, _NEW)) for edit in pairs if _first(edit, _OLD + _NEW)]
     if changes:
@@ -170,7 +170,7 @@ def _difference(old: str, new: str) -> str:
 
 
 def _patch_summary(patch: str, path: str) -> str:
-    """What a patch does to one file."""
+    """Summarise what a patch does to one file."""
     heads = [(found.end(), (found[1] or found[2]).strip(), found.start()) for found in _PATCHED.finditer(patch)]
     if not heads:
         return ""
@@ -183,8 +183,8 @@ def _patch_summary(patch: str, path: str) -> str:
 
 
 def reason_in(message: str, fix: str, *, alone: bool) -> str:
-    """The sentences of an agent's closing message that say why something failed. Where several things were fixed,
-    only those that speak of this fix."""
+    """Return the sentences of an agent's closing message that explain a failure. If several failures were fixed, only
+    those about this fix."""
     words = set(re.findall(r"[A-Za-z_]\w{3,}", fix))
     found = []
     for sentence in _SENTENCE.split(re.sub(r"```.*?```", "", message, flags=re.DOTALL)):

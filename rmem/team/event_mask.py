@@ -18,8 +18,8 @@ _NAMES = ("session", "cwd")
 
 
 def mask_event(event: Event) -> Event:
-    """The event without secrets and personal data in what was said, given and printed. A PrivacyError if a name that
-    must stay holds a secret, a ConfigError if a library that finds them is missing."""
+    """Remove secrets and personal data from an event. Raise PrivacyError if a name that must stay contains a secret,
+    ConfigError if a required library is missing."""
     require(KINDS)
     for name in _NAMES:
         refuse_secrets(name, getattr(event, name))
@@ -45,8 +45,7 @@ def _mark(finding: Finding, value: str, field: str) -> str:
 
 
 def _split_path(path: str, cwd: str) -> tuple[str, str]:
-    """The folders that a path shares with the working folder, which is known anyway and must still be found, and the
-    rest."""
+    """Split a path into the part shared with the working folder, which must stay searchable, and the rest."""
     folder = os.path.join(cwd, "")
     while not path.startswith(folder):
         folder = folder[: folder.rfind("/", 0, -1) + 1]
@@ -54,7 +53,7 @@ def _split_path(path: str, cwd: str) -> tuple[str, str]:
 
 
 def _shorten(text: str) -> str:
-    """A long text without its middle, cut between lines: the half of a secret looks like none."""
+    """Cut the middle out of a long text, between lines: half a secret would not be detected."""
     if len(text) <= _LARGEST:
         return text
     text = Walk(lambda whole: scan(whole, ("private_key",)), _mark).text(text, "")  # it has many lines

@@ -55,7 +55,7 @@ class Changes:
 
 
 def document(memory: Memory) -> Document:
-    """A memory as it travels."""
+    """Convert a memory to the document that is sent."""
     return {
         "id": memory.memory_id,
         "text": memory.text,
@@ -71,7 +71,7 @@ def document(memory: Memory) -> Document:
 
 
 def check_document(data: Mapping[str, Any]) -> Document:
-    """A document that came from elsewhere, or an InputError that names the field."""
+    """Check a received document; InputError names the bad field."""
     if not isinstance(data, Mapping):
         raise checks.refuse("memory", "a JSON object", data)
     checks.known_fields("a memory", data, _FIELDS)
@@ -100,7 +100,7 @@ def check_document(data: Mapping[str, Any]) -> Document:
 
 
 def check_removal(data: Any) -> Document:
-    """A removal that came from elsewhere; without a version it removes whatever is there."""
+    """Check a received removal; without a version it removes any version."""
     if not isinstance(data, Mapping):
         raise checks.refuse("gone", "a list of {id, version}", data)
     checks.known_fields("what is gone", data, ("id", KEY, "when"))
@@ -115,7 +115,7 @@ def check_removal(data: Any) -> Document:
 
 
 def merge(left: Document, right: Document) -> Document:
-    """Two versions of one memory as one."""
+    """Merge two versions of one memory."""
     first, second = sorted((left, right), key=_age)
     mine, theirs = first["contents"], second["contents"]
     contents = {**theirs, **mine}
@@ -144,7 +144,7 @@ def merge(left: Document, right: Document) -> Document:
 
 
 def accept(mine: Document, theirs: Document) -> Document:
-    """What the server says of a memory, with the sources and files that it has not heard of yet."""
+    """Return the server's version of a memory, plus sources and files that the server does not know yet."""
     both = merge(mine, theirs)["contents"]
     contents = {**theirs["contents"], KEY: both[KEY], "count": both["count"]}
     contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
@@ -154,8 +154,8 @@ def accept(mine: Document, theirs: Document) -> Document:
 
 
 def merge_sources(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The sources of both, by time. One of which there are two forms counts once: in the preferred form, else in the
-    one that is first in writing."""
+    """Merge sources, ordered by time. Of two forms of one source, keep the preferred one, else the first in text
+    order."""
     found: dict[str, Mapping[str, Any]] = {}
     for source in others:
         key = source_key(source)
@@ -168,12 +168,12 @@ def merge_sources(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mappi
 
 
 def source_key(source: Mapping[str, Any]) -> str:
-    """What makes two sources the same: all but whose it is, which a server may know better."""
+    """Return the identity of a source. The author is not part of it: a server may know it better."""
     return _json_text([source.get(name) for name in ("agent", "session", "when")])
 
 
 def _take(contents: dict[str, Any], body: Mapping[str, Any] | None, names: Sequence[str]) -> None:
-    """Set fields that belong together to what one side says of them."""
+    """Set fields that belong together to the values of one side."""
     if body is not None:
         for name in names:
             contents.pop(name, None)
@@ -181,13 +181,13 @@ def _take(contents: dict[str, Any], body: Mapping[str, Any] | None, names: Seque
 
 
 def _choice(sent: Document) -> tuple[int, float, str]:
-    """When a scope was chosen: by version; by time only where two were chosen in the same."""
+    """Return the sort key of a scope: its version, then its time for equal versions."""
     body = sent["contents"]
     return body.get("shared", 0), float(body.get("shared_at", 0)), sent["place"]
 
 
 def _age(sent: Document) -> tuple[float, str]:
-    """When it was learned first; of two that were learned at the same moment always the same is the older."""
+    """Return the sort key of when a memory was first learned; ties are broken the same way everywhere."""
     rest = [sent[name] for name in ("text", "kind", "agent", "author", "session", "when")]
     return float(sent["contents"].get("valid_from", sent["when"])), _json_text(rest)
 
@@ -212,8 +212,8 @@ def changes(
     only: Callable[[Memory], bool] | None = None,
     member: str | None = None,
 ) -> Changes:
-    """What changed behind an entry of the audit log, by other actions than some, of the memories that `only` lets
-    through. What is not another's belongs to `member`, if one is given."""
+    """Return what changed after an entry of the audit log, except by the actions `but`, for memories that `only`
+    accepts. Memories of nobody else are attributed to `member`, if given."""
     found = Changes(next=after)
     entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
@@ -240,7 +240,8 @@ def changes(
 
 
 def _removed_version(brain: Brain, memory_id: str, memory: Memory | None) -> int | None:
-    """The version that others lose, of a memory that is gone or is no longer shared; None if they never had it."""
+    """Return the version that others must remove, of a memory that is gone or no longer shared; None if they never had
+    it."""
     if memory is not None:
         return version_of(memory.contents) if was_shared(brain, memory_id) else None
     removal = removal_of(brain, memory_id)
@@ -263,8 +264,8 @@ def audit_log(brain: Brain) -> AuditLog:
 def apply_document(
     brain: Brain, sent: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()
 ) -> bool:
-    """Make ours what the server says of a memory; whether something changed. Of `pending` ones it does not know yet
-    what was changed here."""
+    """Apply the server's document of a memory; return whether something changed. The server does not know the local
+    changes of `pending` memories yet."""
     # A removal that the server knows of was decided there; one that it has not heard of yet counts here.
     removal = removal_of(brain, sent["id"]) if sent["id"] in pending else None
 
@@ -290,7 +291,7 @@ def apply_document(
 
 
 def apply_removal(brain: Brain, sent: Document, *, origin: str, who: str) -> bool:
-    """Remove what the server says is gone, unless it was changed here since; whether something was removed."""
+    """Remove a memory that the server removed, unless it changed here since; return whether it was removed."""
 
     def taken(known: Memory | None) -> Edited | None:
         if known is None or is_personal(known):
@@ -304,7 +305,7 @@ def apply_removal(brain: Brain, sent: Document, *, origin: str, who: str) -> boo
 
 
 def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edited | None]) -> bool:
-    """Edit a memory; whether that did something."""
+    """Edit a memory; return whether something changed."""
     done: list[bool] = []
 
     def noted(memory: Memory | None) -> Edited | None:
@@ -317,7 +318,7 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
 
 
 def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
-    """The memory that a document describes, with the vector and the place in its session of the one that is known."""
+    """Build the memory of a document; keep the vector and the session position of the known one."""
     body = sent["contents"]
     made = build_memory(
         text=sent["text"],
@@ -347,7 +348,7 @@ def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> 
 
 
 def authors_of(sent: Document) -> list[str]:
-    """Whom a document may name."""
+    """Return the people that a document names."""
     named = [sent["author"]]
     for source in sent["contents"].get("sources", ()):
         named += [source.get("author"), source.get(CLAIMED)]

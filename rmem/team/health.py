@@ -27,7 +27,7 @@ NO_HOOKS = "none for this agent: it recalls and remembers by MCP, and nothing is
 
 
 def report(store: str) -> dict[str, Any]:
-    """The daemon, its last errors, the server's token and the space that is left."""
+    """Report the daemon, its last errors, the server's token and free disk space."""
     is_used = (config.home() / "team").is_dir()
     return {
         "daemon_runs": is_used and paths.lock().exists() and daemon_client.is_running(),
@@ -38,7 +38,7 @@ def report(store: str) -> dict[str, Any]:
 
 
 def errors() -> list[dict[str, Any]]:
-    """What hooks and the daemon complained of during the last day, the newest last."""
+    """Return the errors of hooks and daemon of the last day, newest last."""
     try:
         with paths.log().open("rb") as file:
             file.seek(max(0, paths.log().stat().st_size - _TAIL))

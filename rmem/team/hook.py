@@ -24,7 +24,7 @@ _DEAF = ("cursor",)  # agents that take nothing in after a command
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Always 0, except for `--help` and a wrong call by hand."""
+    """Run the hook; return 0, except for `--help` and wrong usage."""
     if len(arguments) != 2 or arguments[0] not in AGENTS:
         print(f"usage: rmem hook {{{'|'.join(AGENTS)}}} EVENT  (the event's JSON on standard input)", file=sys.stderr)
         return 2 if sys.stdin.isatty() else 0
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _error_text(error: BaseException) -> str:
-    """An error of ours says itself what to do; of any other it helps to know where it was."""
+    """Return the message of our own errors; other errors with their traceback."""
     from ..errors import RemanenceError
 
     if isinstance(error, RemanenceError):
@@ -79,7 +79,7 @@ def _run(agent: str, name: str) -> None:
 
 
 def _try(event: Event, form: Callable[[str], str]) -> None:
-    """Go the way of every session's start, leave nothing behind, and complain where `rmem status` reads it."""
+    """Run a self-test like the start of a session; leave nothing behind, and report errors to `rmem status`."""
     from .daemon_client import call, ensure_daemon
     from .spool import put
 
@@ -100,15 +100,14 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
 
 
 def _wants_context(event: Event) -> bool:
-    """Whether something may be told at this moment. Whether a command failed is for the daemon to find out."""
+    """Return whether context may be shown for this event. The daemon decides whether a command failed."""
     if event.kind is Kind.TOOL:
         return event.action in ("shell", "test") and event.agent not in _DEAF
     return event.kind in (Kind.SESSION_START, Kind.PROMPT)
 
 
 def request_context(event: Event, patience: float) -> str:
-    """What the team knows that helps at this moment: from the daemon, which has the memory open. An answer that comes
-    too late is told with the session's next prompt."""
+    """Ask the daemon for relevant memories. A late answer is shown with the session's next prompt."""
     from .daemon_client import call
 
     try:
@@ -119,7 +118,7 @@ def request_context(event: Event, patience: float) -> str:
 
 
 def note(line: str) -> None:
-    """A line in the log. A log that cannot be written is nobody's problem."""
+    """Write a line to the log; ignore errors."""
     try:
         path = paths.log()
         if path.exists() and path.stat().st_size > _LARGEST_LOG:

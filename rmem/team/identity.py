@@ -37,8 +37,7 @@ class Repository:
         return self.id.rpartition("/")[2]
 
     def relative(self, path: str | Path) -> str:
-        """A path as it is written in memories: from the root of the repository, with forward slashes; a path outside
-        stays as it is."""
+        """Return a path relative to the root, with forward slashes; unchanged if outside."""
         given = Path(path)
         whole = given if given.is_absolute() else self.root / given
         try:
@@ -51,19 +50,19 @@ class Repository:
 
 
 def repository(path: str | Path) -> Repository | None:
-    """The repository that a folder or file lies in; None outside any."""
+    """Return the repository of a folder or file, or None."""
     found = _find(path)
     return None if found is None else _read(*found)
 
 
 def root_of(path: str | Path) -> Path | None:
-    """The folder of the repository that a folder or file lies in; None outside any."""
+    """Return the root folder of the repository of a folder or file, or None."""
     found = _find(path)
     return None if found is None else found[0]
 
 
 def _find(path: str | Path) -> tuple[Path, Path] | None:
-    """The root of a repository, and where git keeps what belongs to it."""
+    """Return the root of a repository and its git folder."""
     start = Path(path)
     for folder in (start, *start.parents):
         mark = folder / ".git"
@@ -77,7 +76,7 @@ def _find(path: str | Path) -> tuple[Path, Path] | None:
 
 
 def repository_id(address: str) -> str:
-    """The id of a repository from whatever somebody writes: an id, or the address it is cloned from."""
+    """Return the id of a repository from an id or a clone address."""
     given = address.strip()
     if "://" in given or _SCP.match(given):
         return _shared_id(given)
@@ -86,14 +85,14 @@ def repository_id(address: str) -> str:
 
 
 def author(path: str | Path | None = None) -> str:
-    """Who works here: the e-mail address or name that git knows, else the name of the user."""
+    """Return who works here: git's e-mail address or name, else the user name."""
     found = _find(path) if path is not None else None
     settings = git_config.read(*found) if found is not None else git_config.read(_folder(path))
     return settings.last("user.email") or settings.last("user.name") or config.user()
 
 
 def _folder(path: str | Path | None) -> Path:
-    """A folder that exists, for git to start in."""
+    """Return an existing folder for git to start in."""
     folder = Path(path) if path is not None else Path.home()
     return folder if folder.is_dir() else Path(os.sep)
 
@@ -112,7 +111,7 @@ def _read(root: Path, private: Path) -> Repository:
 
 
 def _declared_id(root: Path) -> str | None:
-    """What the repository's own file says that it is; a file that cannot be read says nothing."""
+    """Return the id in the repository's own file; None if it cannot be read."""
     path = next((root / name for name in REPOSITORY_FILES if (root / name).is_file()), None)
     if path is None:
         return None
@@ -126,7 +125,7 @@ def _declared_id(root: Path) -> str | None:
 
 
 def _pointed_to(mark: Path) -> Path | None:
-    """The folder that a worktree's or submodule's `.git` file names."""
+    """Return the folder that a worktree's or submodule's `.git` file names."""
     content = _text(mark)
     if not content.startswith("gitdir:"):
         return None
@@ -135,7 +134,7 @@ def _pointed_to(mark: Path) -> Path | None:
 
 
 def _common(private: Path) -> Path:
-    """The folder that all worktrees of a repository share."""
+    """Return the git folder shared by all worktrees of a repository."""
     content = _text(private / "commondir").strip()
     if not content:
         return private
@@ -161,7 +160,7 @@ def _packed_ref(common: Path, name: str) -> str | None:
 
 
 def _shared_id(address: str) -> str:
-    """An address without what differs between people: "git@github.com:Acme/etl.git" → "github.com/acme/etl"."""
+    """Normalise an address: "git@github.com:Acme/etl.git" becomes "github.com/acme/etl"."""
     url = address.strip()
     if "://" in url:
         rest = url.partition("://")[2]
@@ -177,7 +176,7 @@ def _shared_id(address: str) -> str:
 
 
 def local_id(folder: Path) -> str:
-    """The id of a repository that is shared nowhere."""
+    """Return the id of a repository without a remote."""
     return f"{folder.name.removesuffix('.git')}-{sha256(str(folder).encode()).hexdigest()[:8]}"
 
 

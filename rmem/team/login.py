@@ -27,7 +27,7 @@ def token_file() -> Path:
 
 
 def login() -> tuple[Login, str] | None:
-    """The login and its token; None if there is none."""
+    """Return the login and its token, or None."""
     try:
         saved = json.loads(paths.login().read_text(encoding="utf-8"))
         token = token_file().read_text(encoding="utf-8").strip()
@@ -42,13 +42,13 @@ def login() -> tuple[Login, str] | None:
 
 
 def keep(given: Login, token: str) -> None:
-    """Remember a login. The token comes first, so that there is never a login without one."""
+    """Store a login. The token is written first, so that there is never a login without one."""
     replace_file(token_file(), token.encode())
     replace_file(paths.login(), json.dumps(asdict(given)).encode())
 
 
 def drop() -> bool:
-    """Forget the login; whether there was one."""
+    """Delete the login; return whether there was one."""
     known = paths.login().exists()
     for path in (paths.login(), token_file()):
         path.unlink(missing_ok=True)

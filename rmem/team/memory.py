@@ -126,7 +126,7 @@ class TeamMemory:
         return self._record_edit(_next_version(known), "learn again", **detail)
 
     def supersede(self, memory_id: str, successor: str, when: float) -> None:
-        """Let a memory hold no longer: another one has taken its place."""
+        """Mark a memory as replaced by another from a time on."""
 
         def ended(old: Memory | None) -> Edited:
             if old is None:
@@ -143,13 +143,13 @@ class TeamMemory:
         return Edited(memory, self.author, action, {**self._source, **entry, **version})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
-        """Note who did what with which memories, and from where; never what they say."""
+        """Record who did what with which memories, and from where; never their contents."""
         if memories:
             known = {key: value for key, value in detail.items() if value is not None}
             self.brain.store.record(self.author, action, list(memories), **self._source, **known)
 
     def visible(self, repository: Repository | str | None) -> list[str]:
-        """The audiences that this author belongs to, in a repository."""
+        """Return the audiences that this author belongs to in a repository."""
         name = repository.id if isinstance(repository, Repository) else repository
         seen = ["organisation", audience("personal", None, self.author)]
         return seen if name is None else [audience("repository", name, self.author), *seen]
@@ -166,11 +166,10 @@ class TeamMemory:
         everywhere: bool = False,
         failure: bool = False,
     ) -> list[Experience]:
-        """What the team knows about a question, the most relevant first, only what reaches the `bar` of relevance.
+        """Return what the team knows about a question, most relevant first, at or above the relevance `bar`.
 
-        `as_of` asks for what held at a time; `everywhere` looks into all repositories; `failure` says that the
-        question is the output of a command.
-        """
+        `as_of` returns what held at that time; `everywhere` searches all repositories; `failure` says that the question
+        is the output of a command."""
         hits = self.search(
             question,
             repository=repository,
@@ -201,7 +200,7 @@ class TeamMemory:
         ended: bool = False,
         everywhere: bool = False,
     ) -> Hits:
-        """The hits whose relevance `recall` looks at, explained; with those that no longer hold if `ended`."""
+        """Return the explained hits that `recall` rates; with `ended`, also memories that no longer hold."""
         where = Filter(
             type=tuple(kinds),
             place=None if everywhere else tuple(self.visible(repository)),
@@ -210,12 +209,12 @@ class TeamMemory:
         return self._search(question, k, where, explain=True)
 
     def _search(self, text: str, k: int, where: Filter, **how: Any) -> Hits:
-        """Search for a text that nobody wrote as a query: in prompts, outputs and notes a quote is a quote."""
+        """Search for a text that is not a query: quotes in prompts, outputs and notes are not operators."""
         settings = self.brain.settings
         return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
     def check_stale(self, experience: Experience, repository: Repository) -> Experience:
-        """The experience with whether it may be out of date, in which case it counts less."""
+        """Check whether an experience may be out of date, and lower its relevance if so."""
         prints = experience.memory.contents.get("prints")
         if prints and experience.repository == repository.id and experience.commit != repository.commit:
             experience.stale = staleness(repository.root, prints)
@@ -224,12 +223,12 @@ class TeamMemory:
         return experience
 
     def get(self, memory_id: str) -> Experience | None:
-        """A memory; None if there is none, or a damaged one."""
+        """Return a memory; None if it is missing or damaged."""
         memory = self.brain.get(memory_id)
         return next((Experience(whole) for whole in sound([memory])), None) if memory is not None else None
 
     def reword(self, memory_id: str, text: str) -> Memory:
-        """Say the same in other words. For what no longer holds, let a new note supersede it."""
+        """Change the wording of a memory. To change its meaning, supersede it with a new note."""
         words = checks.text("text", text)
         policy = self.brain.privacy
         words = words if policy is None else policy.clean(words)
@@ -251,7 +250,7 @@ class TeamMemory:
         return kept
 
     def forget(self, memory_id: str) -> bool:
-        """Remove a memory for good; the log says so."""
+        """Remove a memory permanently and log it."""
         with config.acting(self.author, self._source.get("token", "")):
             return bool(self.brain.forget(memory_id))
 
@@ -263,12 +262,12 @@ class TeamMemory:
         limit: int = 20,
         offset: int = 0,
     ) -> list[Experience]:
-        """The newest of what holds now."""
+        """Return the newest memories that hold now."""
         where = Filter(type=tuple(kinds), place=tuple(self.visible(repository)), tags={"state": CURRENT})
         return self.page(where, limit, offset)
 
     def page(self, where: Filter, limit: int, offset: int = 0) -> list[Experience]:
-        """Memories inside a filter, the newest first, without those that are damaged."""
+        """Return memories that match a filter, newest first, without damaged ones."""
         found: list[Experience] = []
         read, wanted = 0, offset + limit
         while len(found) < wanted:
@@ -283,8 +282,8 @@ class TeamMemory:
     def file_history(
         self, path: str, *, repository: Repository | str | None = None, limit: int = 20
     ) -> list[Experience]:
-        """What is known about a file and holds now, the newest first. Where no memory has just this path, those whose
-        files have it as a part."""
+        """Return what holds now about a file, newest first. If no memory has exactly this path, return those whose
+        paths contain it."""
         where = Filter(place=tuple(self.visible(repository)), tags={"state": CURRENT})
         exact = self.page(replace(where, attributes={"files": path}), limit)
         return exact or self._with_file(path, where, limit)
@@ -306,7 +305,7 @@ class TeamMemory:
     def who_knows(
         self, topic: str, *, repository: Repository | str | None = None, k: int = 5, bar: float = 0.0
     ) -> list[dict[str, Any]]:
-        """The people whose agents learned most about a topic, by what reaches the `bar` of relevance."""
+        """Return the people whose agents learned most about a topic, counting hits at or above the relevance `bar`."""
         weight: dict[str, float] = {}
         about: dict[str, list[str]] = {}
         for experience in self.recall(topic, repository=repository, k=30, bar=bar):
@@ -320,7 +319,7 @@ class TeamMemory:
         ]
 
     def share(self, memory_id: str, scope: str) -> Memory:
-        """Let others see a memory ("repository", "organisation"), or nobody else ("personal")."""
+        """Set who sees a memory: "repository", "organisation", or only its author ("personal")."""
         checks.one_of("scope", scope, SCOPES)
 
         def shared(known: Memory | None) -> Edited:
@@ -344,19 +343,19 @@ class TeamMemory:
 
 
 def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:
-    """The memory as the policy of a brain lets it in, with its authors' names; the policy itself stays as it is."""
+    """Apply a brain's privacy policy to a memory, but keep the names of its authors."""
     policy = brain.privacy
     return memory if policy is None else replace(policy, allow=(*policy.allow, *authors)).apply(memory)
 
 
 def _next_version(memory: Memory) -> Memory:
-    """The memory in its next version."""
+    """Raise the version of a memory and return it."""
     memory.contents = {**memory.contents, VERSION: version_of(memory.contents) + 1}
     return memory
 
 
 def held(memory: Memory, when: float) -> bool:
-    """Whether what a memory says was known at a time and had not been superseded yet."""
+    """Return whether a memory was known at a time and not yet superseded."""
     start, end = (memory.contents.get(name) for name in ("valid_from", "valid_until"))
     # A memory that is no team's may say "valid_until: soon" and mean something else.
     known = float(start) if isinstance(start, int | float) else memory.timestamp

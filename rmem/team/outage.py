@@ -17,7 +17,7 @@ _LONG_ERROR = 800
 
 
 class Failure(NamedTuple):
-    """The last attempt that failed. `since` and `attempts` count from the first one, in whichever process that was."""
+    """The last failed attempt. `since` and `attempts` count from the first one, also of an earlier process."""
 
     error: str
     since: float
@@ -27,7 +27,7 @@ class Failure(NamedTuple):
 
 
 class Outage:
-    """Failed attempts, each followed by a longer pause than the one before."""
+    """Failed attempts to store events, each followed by a longer pause."""
 
     def __init__(self) -> None:
         self._failure = read()
@@ -38,21 +38,22 @@ class Outage:
 
     @property
     def is_active(self) -> bool:
-        """Whether the last attempt of this process failed."""
+        """Return whether the last attempt of this process failed."""
         return self._began is not None
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for an attempt."""
+        """Return whether it is time for an attempt."""
         return time.monotonic() >= self._due
 
     @property
     def seconds(self) -> float:
-        """How long this process has been failing."""
+        """Return how long this process has been failing."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def record_failure(self, error: Exception, *, progress: bool) -> bool:
-        """Start a pause, a short one if the attempt made progress. Returns whether the error is another than before."""
+        """Start a pause, a short one if the attempt made progress. Return whether the error differs from the one
+        before."""
         self._pause = _FIRST if progress or not self._pause else min(2 * self._pause, _LONGEST)
         self._due = time.monotonic() + self._pause
         if self._began is None:
@@ -65,7 +66,7 @@ class Outage:
         return before is None or before.error != message
 
     def over(self) -> bool:
-        """Note that an attempt succeeded. Returns whether there was an outage, of this process or of one before it."""
+        """Record a success. Return whether there was an outage, also of an earlier process."""
         ended = self._failure is not None
         if ended or not self._is_written:
             self._failure = None
@@ -75,8 +76,8 @@ class Outage:
         return ended
 
     def _write(self) -> None:
-        """Write the file as well as can be. A full disk has no room for a draft, but mostly lets what is there be
-        overwritten: so there always is a file, and always of the same size."""
+        """Write the file, best effort. A full disk has no room for a draft but mostly allows overwriting, so the file
+        always exists with the same size."""
         saved = None if self._failure is None else self._failure._asdict()
         data = json.dumps(saved, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
         try:
@@ -88,7 +89,7 @@ class Outage:
 
 
 def read() -> Failure | None:
-    """The outage that is written down; None if there is none."""
+    """Return the recorded outage, or None."""
     try:
         saved = json.loads(paths.outage().read_bytes())
         return Failure(

@@ -107,7 +107,7 @@ _PASSED = re.compile(
 
 
 def has_failed(command: str, output: str, reported: bool | None) -> bool:
-    """Whether a command failed. `told` is what the agent says of its exit code; None if it says nothing."""
+    """Return whether a command failed. `reported` is the agent's own verdict; None if it gave none."""
     if reported is None:
         return looks_failed(command, output)
     if reported:
@@ -116,7 +116,7 @@ def has_failed(command: str, output: str, reported: bool | None) -> bool:
 
 
 def looks_failed(command: str, output: str) -> bool:
-    """Whether an output, of which nobody says how it ended, reads like a failure."""
+    """Return whether an output without a known exit code reads like a failure."""
     text = plain(output)
     programs = list(_programs(command))
     if programs and all(words[0] in _READERS or _reads_git(words) for words in programs):
@@ -133,7 +133,7 @@ def looks_failed(command: str, output: str) -> bool:
 
 
 def headline(output: str) -> str:
-    """The one line that names an error; empty if there is no output."""
+    """Return the line that names the error; empty without output."""
     lines = [line.rstrip() for line in plain(output).splitlines() if line.strip()]
     marked = [found[1] for line in lines if (found := _E_LINE.match(line))]
     strong = [line for line in lines if not _WEAK.match(line)] or lines
@@ -158,7 +158,7 @@ def headline(output: str) -> str:
 
 
 def _raised_errors(lines: list[str]) -> Iterator[str]:
-    """The exceptions at the ends of Python's tracebacks."""
+    """Return the exceptions at the ends of Python tracebacks."""
     inside = False
     for line in lines:
         if _TRACEBACK.match(line):
@@ -170,7 +170,7 @@ def _raised_errors(lines: list[str]) -> Iterator[str]:
 
 
 def _ends_with_error(text: str) -> bool:
-    """Whether the last thing that a program printed is an exception, which nobody caught."""
+    """Return whether an output ends with an uncaught exception."""
     lines = [line for line in text.splitlines() if line.strip()]
     plain_lines = [line for line in lines if not line.startswith((" ", "\t"))]
     if not plain_lines:
@@ -181,7 +181,7 @@ def _ends_with_error(text: str) -> bool:
 
 
 def _complains(programs: list[list[str]], text: str) -> bool:
-    """Whether a program that shows things says, in its own name, that it could not."""
+    """Return whether a program that only shows things reports an error in its own name."""
     names = "|".join({re.escape(words[0].rpartition("/")[2]) for words in programs})
     pattern = re.compile(
         rf"^(?:(?:(?:ba|z|da)?sh|gzip): (?:line \d+: |\S+: )*|(?:{names}): )"
@@ -194,7 +194,7 @@ def _complains(programs: list[list[str]], text: str) -> bool:
 
 
 def _programs(command: str) -> Iterator[list[str]]:
-    """The words of each command of a line that does the work: the first of each pipeline, without `cd` and `echo`."""
+    """Return the words of each working command of a line: the first of each pipeline, without `cd` and `echo`."""
     for part in _SEPARATOR.split(command):
         words = _words(_PIPE.split(part)[0])
         if words and words[0] not in _ASIDES:
@@ -223,7 +223,7 @@ def _reads_git(words: list[str]) -> bool:
 
 
 def _is_heard(command: str) -> bool:
-    """Whether the exit code of a command line is that of the command that does its work."""
+    """Return whether the exit code of a command line is that of the command that does the work."""
     if _UNHEARD.search(command):
         return False
     parts = [part for part in _SEPARATOR.split(command) if part.strip()]

@@ -67,7 +67,7 @@ _FEWEST, _MOST = 4, 60  # words of a sentence that is kept
 
 
 class Saying(NamedTuple):
-    """A sentence worth keeping; `sure` if it was stated as a rule or a decision."""
+    """A sentence worth storing; `sure` if it is stated as a rule or a decision."""
 
     text: str
     kind: str
@@ -75,12 +75,12 @@ class Saying(NamedTuple):
 
 
 def own_words(prompt: str) -> str:
-    """A prompt without what was pasted into it."""
+    """Return a prompt without pasted text."""
     return "\n".join(line for line in _PASTED.sub("\n", prompt).splitlines() if not _OUTPUT.search(line))
 
 
 def sayings(prompt: str) -> Iterator[Saying]:
-    """The rules, preferences and decisions of a prompt."""
+    """Yield the rules, preferences and decisions in a prompt."""
     for sentence in _SENTENCE.split(own_words(prompt)):
         plain = sentence.strip()
         if not _FEWEST <= len(plain.split()) <= _MOST or plain.endswith(("?", ":")):
@@ -96,7 +96,7 @@ def sayings(prompt: str) -> Iterator[Saying]:
 
 
 def is_request(prompt: str) -> bool:
-    """Whether a prompt asks for work, and is no greeting, command of the tool or "yes, go on"."""
+    """Return whether a prompt asks for work, unlike a greeting, a command of the tool or "yes, go on"."""
     return len(own_words(prompt).split()) >= _FEWEST and not _NO_REQUEST.match(prompt) and not _ASIDE.match(prompt)
 
 
@@ -109,7 +109,7 @@ _LONG, _STEPS = 200, 20
 
 
 def plan_of(given: Mapping[str, Any]) -> list[str]:
-    """The steps of a plan that is told whole."""
+    """Return the steps of a plan that is given completely."""
     steps = given.get("todos") or given.get("plan") or []
     if isinstance(steps, str):  # Copilot's is a list in Markdown
         marks = {"x": "completed", "X": "completed", " ": "pending"}
@@ -125,8 +125,8 @@ def plan_of(given: Mapping[str, Any]) -> list[str]:
 
 
 def step_of(tool: str, given: Mapping[str, Any], output: str, plan: list[str]) -> list[str] | None:
-    """A plan after one of its steps was added or changed (Claude Code's TaskCreate and TaskUpdate); None for others.
-    Steps are numbered from 1 in the order in which they were added."""
+    """Return a plan after one step was added or changed (Claude Code's TaskCreate and TaskUpdate); None for other
+    tools. Steps are numbered from 1 in the order of their creation."""
     if tool == "TaskCreate":
         return [*plan, f"[pending] {given.get('subject') or given.get('description') or ''}"[:_LONG]][:_STEPS]
     if tool != "TaskUpdate":

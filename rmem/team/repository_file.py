@@ -26,8 +26,8 @@ _LONGEST = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The wishes of one repository. `capture` and `recall` are False where it opts out; True changes nothing.
-    `ignored` has the keys that mean nothing to this version."""
+    """The settings of one repository. `capture` and `recall` are False if it opts out; True changes nothing. `ignored`
+    lists keys that this version does not know."""
 
     path: Path
     repository: str | None = None
@@ -39,10 +39,8 @@ class Settings:
 
 
 def find(path: str | Path) -> Path | None:
-    """The file that holds for a folder: the nearest one between it and the root of its repository, never above.
-
-    A link that leads out of the repository is not followed; outside a repository there is no such file.
-    """
+    """Return the nearest settings file between a folder and the root of its repository, or None. Links that leave the
+    repository are not followed."""
     start = Path(path).absolute()
     top = root_of(start)
     if top is None:
@@ -58,13 +56,13 @@ def find(path: str | Path) -> Path | None:
 
 
 def settings_of(path: str | Path) -> Settings | None:
-    """The settings that hold for a folder; None where there are none."""
+    """Return the settings for a folder, or None."""
     found = find(path)
     return None if found is None else read_settings(found)
 
 
 def read_settings(path: Path) -> Settings:
-    """Read and check such a file. ConfigError names the key that is wrong, and never repeats a secret."""
+    """Read and check a settings file. ConfigError names the bad key and never repeats a secret."""
     table = _parse(path)
     for name, value in _walk(table):
         if _SECRET.search(name.lower().replace("-", "_")) or (isinstance(value, str) and _TOKEN.match(value)):
@@ -104,7 +102,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value with the key that it is under."""
+    """Yield every value with its key."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key, inner

@@ -25,7 +25,7 @@ _CLOSE = 0.35  # cosine from which on two memories are compared
 
 
 class Pair(NamedTuple):
-    """Two memories of the same subject that cannot both hold, or that say the same; `newer` was learned later."""
+    """Two memories on one subject that contradict each other or say the same; `newer` was learned later."""
 
     older: Experience
     newer: Experience
@@ -34,12 +34,12 @@ class Pair(NamedTuple):
 
 
 def contradictions(team: TeamMemory, repository: Repository | str | None, limit: int = 100) -> list[Pair]:
-    """Pairs that contradict each other, the latest first."""
+    """Return pairs that contradict each other, latest first."""
     return [pair for pair in pairs(team, repository) if not pair.is_same][:limit]
 
 
 def pairs(team: TeamMemory, repository: Repository | str | None, newest: int | None = None) -> list[Pair]:
-    """Compare each memory, or the newest so many, with those nearest to it; the latest pairs first."""
+    """Compare each memory, or the `newest` ones, with its nearest; return pairs, latest first."""
     where = Filter(type=_KINDS, place=tuple(team.visible(repository)), tags={"state": CURRENT})
     found: dict[tuple[str, str], Pair] = {}
     for memory in sound(team.brain.memories(where, limit=newest)):
@@ -49,7 +49,7 @@ def pairs(team: TeamMemory, repository: Repository | str | None, newest: int | N
 
 
 def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
-    """What contradicts a memory or says the same, among those nearest to it."""
+    """Return what contradicts a memory or says the same, among its nearest."""
     vector = memory.embeddings.full_vector
     if vector is None:
         return
@@ -67,24 +67,24 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
 
 
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
-    """Memories about files of a repository that are gone or changed a lot."""
+    """Return memories about files of a repository that are gone or changed a lot."""
     found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
     return [experience for experience in found if team.check_stale(experience, repository).stale][:limit]
 
 
 def pending_note(note: Note) -> Note:
-    """A note that nobody is told of, and that does not leave this machine, until it is accepted."""
+    """Return a note that is neither shown nor shared until it is accepted."""
     return replace(note, scope="personal", state=WAITING)
 
 
 def undecided(team: TeamMemory, limit: int = 100) -> list[Experience]:
-    """What may be a rule of yours, the newest first."""
+    """Return possible rules that wait for confirmation, newest first."""
     where = Filter(place=(audience("personal", None, team.author),), tags={"state": WAITING})
     return [Experience(memory) for memory in team.brain.memories(where, limit=limit)]
 
 
 def accept(team: TeamMemory, memory_id: str) -> str:
-    """Make a rule of what waits, for whoever works in its repository; the id that it has from now on."""
+    """Turn a pending note into a rule of its repository; return its new id."""
     experience = next((experience for experience in undecided(team, 10_000) if experience.id == memory_id), None)
     if experience is None:
         raise NotFoundError(memory_id)
@@ -95,7 +95,7 @@ def accept(team: TeamMemory, memory_id: str) -> str:
 
 
 def restore(team: TeamMemory, memory_id: str) -> str:
-    """Let a memory that was superseded hold again, in the place of the one that superseded it; the id that it has."""
+    """Make a superseded memory hold again instead of its successor; return its id."""
     experience = team.get(memory_id)
     if experience is None:
         raise NotFoundError(memory_id)
@@ -111,7 +111,7 @@ def restore(team: TeamMemory, memory_id: str) -> str:
 
 
 def _to_note(experience: Experience) -> Note:
-    """The note that a memory was made of, learned now."""
+    """Convert a memory back to a note, learned now."""
     return Note(
         experience.text, experience.kind, author=experience.author,
         agent=experience.memory.agent_id, session=experience.memory.session,
@@ -121,12 +121,12 @@ def _to_note(experience: Experience) -> Note:
 
 
 def dismiss(team: TeamMemory, memory_id: str, why: str, other: str | None = None) -> None:
-    """Note that somebody looked and found nothing wrong; it is not listed again until another reason comes up."""
+    """Record that a finding is not a problem; it is not listed again for the same reason."""
     team.audit("dismiss", [memory_id], why=why, other=other)
 
 
 def is_dismissed(team: TeamMemory, memory_id: str, why: str | None, other: str | None = None) -> bool:
-    """Whether somebody has dismissed this, as the audit log says."""
+    """Return whether the audit log has a dismissal of this finding."""
     store = team.brain.store
     if not isinstance(store, AuditLog):
         return False

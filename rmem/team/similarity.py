@@ -35,7 +35,7 @@ _SHARED, _VALUE = 3, 3  # words that say what is spoken of, at least; words of a
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What a note says, for comparison."""
+    """The words, numbers, names and negations of a note."""
 
     words: frozenset[int]
     numbers: frozenset[str]
@@ -75,7 +75,7 @@ class Saying:
 
 
 def says_the_same(left: Saying, right: Saying) -> bool:
-    """Whether two notes differ in nothing that matters."""
+    """Return whether two notes say the same."""
     return (
         left.overlap(right) >= _SAME
         and left.numbers == right.numbers
@@ -87,7 +87,7 @@ def says_the_same(left: Saying, right: Saying) -> bool:
 
 
 def contradiction(left: Saying, right: Saying) -> str | None:
-    """Why two notes about the same thing cannot both hold; None if they can."""
+    """Return why two notes on one subject cannot both hold, or None."""
     if left.chosen and right.chosen and left.chosen == right.chosen[::-1]:
         return f"one prefers {left.chosen[0]}, the other {right.chosen[0]}"
     values = _values(left.order, right.order)
@@ -118,8 +118,8 @@ def _opposites(left: Saying, right: Saying) -> list[tuple[str, str]]:
 
 
 def _values(left: Sequence[str], right: Sequence[str]) -> tuple[str, str] | None:
-    """Where two notes begin alike and end in different names, those: "We deploy the site with Jenkins" and "… with
-    GitHub Actions"."""
+    """Return the different endings of notes that begin alike: "Jenkins" and "GitHub Actions" for "We deploy the site
+    with Jenkins" and "We deploy the site with GitHub Actions"."""
     alike = 0
     while alike < min(len(left), len(right)) and left[alike].casefold() == right[alike].casefold():
         alike += 1

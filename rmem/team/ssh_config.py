@@ -13,7 +13,7 @@ _DEEPEST = 8  # files that include one another
 
 
 def host_of(name: str) -> str:
-    """The host that a name stands for; the name itself if it stands for none."""
+    """Return the host name for a Host alias; the name itself if there is no alias."""
     applies = True
     for word, values in _lines(Path.home() / ".ssh" / "config"):
         if word == "host":
@@ -32,7 +32,7 @@ def _fits(name: str, patterns: list[str]) -> bool:
 
 
 def _lines(path: Path, depth: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """The words of each line, with those of included files in their places."""
+    """Yield the words of each line, with included files in place."""
     try:
         with path.open("rb") as file:
             text = file.read(_LARGEST).decode("utf-8", "replace")

@@ -58,7 +58,7 @@ class Server:
         return self._json("GET", "/me", None, self._headers)
 
     def pull(self, after: int, repositories: list[str]) -> dict[str, Any]:
-        """What changed behind an entry of the server's log, in the organisation and in these repositories."""
+        """Return what changed after an entry of the server's log, in the organisation and in these repositories."""
         query = urlencode([("after", after), ("limit", _PAGE), *[("repository", name) for name in repositories]])
         return self._json("GET", f"{self._path}?{query}", None, self._headers)
 

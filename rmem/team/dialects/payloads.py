@@ -29,7 +29,7 @@ _TESTS = re.compile(
 
 
 def action_of(tool: str, command: str) -> str:
-    """Our name for what a tool did."""
+    """Return our name for what a tool did."""
     name = tool.casefold()
     if name.startswith("mcp_"):
         return "mcp"
@@ -38,7 +38,7 @@ def action_of(tool: str, command: str) -> str:
 
 
 def command_in(given: Mapping[str, Any]) -> str:
-    """The command line that a tool was given, as one text."""
+    """Return the command line in a tool's arguments."""
     command = given.get("command", given.get("cmd", given.get("script", "")))
     if isinstance(command, list):
         words = [str(word) for word in command]
@@ -49,14 +49,14 @@ def command_in(given: Mapping[str, Any]) -> str:
 
 
 def patch_in(given: Mapping[str, Any]) -> str:
-    """The patch that a tool was given. Codex has it under `command`."""
+    """Return the patch in a tool's arguments. Codex has it under `command`."""
     patches = [given[key] for key in ("patch", "input", "diff") if isinstance(given.get(key), str)]
     command = given.get("command")
     return "\n".join([*patches, *([command] if isinstance(command, str) and "*** Begin Patch" in command else [])])
 
 
 def files_in(given: Mapping[str, Any]) -> list[str]:
-    """The files that a tool was given."""
+    """Return the files in a tool's arguments."""
     found = [str(given[key]) for key in _FILE_KEYS if isinstance(given.get(key), str) and given[key]]
     found += [added or changed for added, changed in _IN_PATCH.findall(patch_in(given))]
     several = given.get("paths") or given.get("files")
@@ -66,7 +66,7 @@ def files_in(given: Mapping[str, Any]) -> list[str]:
 
 
 def parse_object(value: Any) -> Any:
-    """A JSON object that came as text, as an object; anything else as it is."""
+    """Parse a JSON object given as text; return anything else unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -76,7 +76,7 @@ def parse_object(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """What came out of a tool, as text: its streams, its content, or itself as JSON."""
+    """Return a tool's result as text: its streams, its content, or its JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -96,7 +96,7 @@ def text_of(value: Any) -> str:
 
 
 def outcome_of(value: Any) -> bool | None:
-    """Whether a tool failed, as far as what came out of it says."""
+    """Return whether a tool failed, if its result says so; else None."""
     if not isinstance(value, Mapping):
         return None
     for key in ("exit_code", "exitCode", "exit_status", "returncode", "code"):
@@ -111,12 +111,12 @@ def outcome_of(value: Any) -> bool | None:
 
 
 def parse_exit(output: str, code: int) -> tuple[str, bool]:
-    """What a command printed, and whether it failed; one that printed nothing is told by its exit code."""
+    """Return a command's output and whether it failed; if it printed nothing, the exit code is the output."""
     return output if output.strip() or code == 0 else f"Exit code {code}", code != 0
 
 
 def new_event(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
-    """An event. The same moment, told twice, has the same id; where the tool numbers its calls, by that number."""
+    """Build an event. The same occurrence always gets the same id, from the tool's call number if there is one."""
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
     unique = str(known) if known else f"{json.dumps(payload, sort_keys=True, default=str)}{int(now)}"
@@ -128,7 +128,7 @@ def new_event(agent: str, kind: Kind, payload: Mapping[str, Any], session: objec
 def session_event(
     agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object
 ) -> Event | None:
-    """A moment that is no tool's; None if it is of no kind that we listen to."""
+    """Build an event that is not a tool call; None for a kind we do not use."""
     if kind is None:
         return None
     if kind is Kind.PROMPT:
@@ -147,7 +147,7 @@ def tool_event(
     agent: str, payload: Mapping[str, Any], session: object, cwd: object, tool: str, given: Any, out: Any,
     *, failed: bool | None = None,
 ) -> Event:  # fmt: skip
-    """The use of a tool."""
+    """Build the event of a tool call."""
     arguments = dict(given) if isinstance(given, Mapping) else {"input": given} if given else {}
     command = command_in(arguments)
     return new_event(
@@ -167,5 +167,5 @@ def tool_event(
 
 
 def hook_specific(name: str, context: str) -> str:
-    """An answer in the form that Claude Code has and others took over."""
+    """Format an answer as Claude Code expects it; other agents use the same format."""
     return json.dumps({"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}})

@@ -50,7 +50,7 @@ def _command(text: str, event: str) -> str | None:
 
 
 def _ours(text: str) -> bool:
-    """Whether all commands of a file of hooks are ours."""
+    """Return whether all commands of a hooks file are ours."""
     try:
         listed = json.loads(text)["hooks"]
         commands = [handler["bash"] for handlers in listed.values() for handler in handlers]

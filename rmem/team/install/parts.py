@@ -17,7 +17,7 @@ Made = list[tuple[str, ...]]
 
 @dataclass(slots=True)
 class State:
-    """How much of a part is there: what is wired, what is missing, and what is ours but not as it would be now."""
+    """How much of a part is installed: what is wired, missing, or ours but outdated."""
 
     wired: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class State:
 
 
 class Part(Protocol):
-    """One thing that is installed into one file."""
+    """Something that is installed into one file."""
 
     @property
     def path(self) -> Path: ...
@@ -35,11 +35,11 @@ class Part(Protocol):
     def role(self) -> str: ...
 
     def add(self, text: str | None) -> tuple[str, Made]:
-        """The file's text with this part, and the paths inside it that had to be made."""
+        """Return the text with this part, and the paths that had to be created in it."""
 
     def remove(self, text: str, made: Made | None) -> str | None:
-        """The text without this part; None if the file is ours alone. Of the containers that become empty only those
-        `made` by us go too (all of them, if that is not known)."""
+        """Return the text without this part; None if the file is ours alone. Remove empty containers only if they are
+        in `made` (None: all of them)."""
 
     def state(self, text: str | None) -> State: ...
 
@@ -227,12 +227,12 @@ class Whole:
 
 
 def server_of(command: Command) -> dict[str, Any]:
-    """An MCP server as most tools have it."""
+    """Return an MCP server entry in the format most tools use."""
     return {"command": command.program, "args": command.arguments}
 
 
 def server_state(there: Any, wanted: Mapping[str, Any]) -> State:
-    """How an entry among the MCP servers compares to ours."""
+    """Compare an MCP server entry with ours."""
     if there is None:
         return State(missing=[SERVER])
     if not serves(words_of(there)):
@@ -242,7 +242,7 @@ def server_state(there: Any, wanted: Mapping[str, Any]) -> State:
 
 
 def words_of(server: Any) -> list[Any] | None:
-    """The command and arguments of an MCP server, which one tool writes as one list."""
+    """Return command and arguments of an MCP server; one tool has them in one list."""
     if not isinstance(server, Mapping):
         return None
     command, arguments = server.get("command"), server.get("args", [])

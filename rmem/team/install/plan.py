@@ -39,7 +39,7 @@ class Change:
         return "create" if self.seen.data is None else "remove" if self.after is None else "change"
 
     def diff(self) -> list[str]:
-        """The lines that go and come. Lines around them are left out: they may hold what is nobody's business."""
+        """Return removed and added lines, without context lines, which may be private."""
         before = (self.seen.text or "").splitlines()
         after = [] if self.after is None else self.after.decode().removeprefix("\ufeff").splitlines()
         lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(slots=True)
 class Plan:
-    """All changes of one tool, or why there can be none."""
+    """All changes for one tool, or the reason why there are none."""
 
     tool: Tool
     changes: list[Change] = field(default_factory=list)
@@ -56,12 +56,12 @@ class Plan:
 
 
 def plan_install(tool: Tool) -> Plan:
-    """What is missing or outdated, and would be written."""
+    """Plan what is missing or outdated."""
     return _plan(tool, _with_parts)
 
 
 def plan_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
-    """What of ours is there, and would be taken away. A file that a tool which is `staying` needs stays too."""
+    """Plan the removal of what is ours. Keep a file that a `staying` tool also needs."""
     needed = {part.path for other in staying if _is_wired(other) for part in other.parts}
     return _plan(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
 
@@ -75,7 +75,7 @@ def distinct(plans: Sequence[Plan]) -> None:
 
 
 def install(plan: Plan, ledger: Ledger) -> None:
-    """Do it. If a file cannot be written, those before it are put back."""
+    """Apply the plan. If a file cannot be written, restore those before it."""
     done: list[Change] = []
     try:
         for change in plan.changes:
@@ -89,7 +89,7 @@ def install(plan: Plan, ledger: Ledger) -> None:
 
 
 def uninstall(plan: Plan, ledger: Ledger) -> None:
-    """Do it. What somebody changed since the install is kept as a copy first."""
+    """Apply the plan. Back up files that changed since the install."""
     done: list[Change] = []
     try:
         for change in plan.changes:
@@ -162,7 +162,7 @@ def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change 
 
 
 def _is_wired(tool: Tool) -> bool:
-    """Whether a tool has hooks of ours, or our MCP server where it has no hooks."""
+    """Return whether a tool has our hooks, or our MCP server if it has no hooks."""
     try:
         state = tool.parts[0].state(files.read(tool.parts[0].path).text)
     except ConfigError:

@@ -25,8 +25,7 @@ _LONGEST = 300  # characters of what went wrong
 
 
 def try_hook(tool: Tool) -> dict[str, Any] | None:
-    """How the hook of a session's start did: its command, milliseconds, and the problem if there is one. None where it
-    is not installed, or the tool has no hooks."""
+    """Run the hook for a session start; return its command, milliseconds and problem. None if it is not installed."""
     command = _installed_command(tool)
     if command is None:
         return None
@@ -49,7 +48,7 @@ def _installed_command(tool: Tool) -> str | None:
 
 
 def _run(command: str) -> str:
-    """What went wrong with a command; empty if the memory answered."""
+    """Run a command; return what went wrong, empty if the memory answered."""
     folder = str(paths.folder())
     names = dict.fromkeys(("session_id", "sessionId", "sessionID", "conversation_id"), SELF_TEST)
     given = json.dumps({**names, "cwd": folder, "directory": folder, "source": SELF_TEST})
@@ -84,7 +83,7 @@ def _run(command: str) -> str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """With what it started, which has its pipes; a daemon has a session of its own."""
+    """Kill a process and its children, which hold its pipes; a daemon has a session of its own."""
     if hasattr(os, "killpg"):
         os.killpg(process.pid, signal.SIGKILL)
     else:

@@ -19,8 +19,7 @@ from .tool import Tool
 
 
 def report(cwd: Path, store: str) -> dict[str, Any]:
-    """All of it, as one document. Hooks that are installed are tried, which leaves nothing behind; otherwise nothing is
-    made or changed."""
+    """Collect everything as one document. Installed hooks are run once, which leaves nothing behind."""
     folder = config.home() / "team"
     command = Command.here()
     login = _read_json(folder / "login.json")
@@ -42,7 +41,7 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
 
 
 def agent_report(tool: Tool) -> dict[str, Any]:
-    """One agent: whether it is there, and how much of each part is wired; `hooks` is None where we have none for it."""
+    """Report one agent: whether it is present, and how much of each part is wired; `hooks` is None if it has none."""
     report: dict[str, Any] = {"agent": tool.name, "title": tool.title, "found": tool.found, "folder": str(tool.home)}
     report["hooks"] = None
     problems = []
@@ -69,7 +68,7 @@ def agent_report(tool: Tool) -> dict[str, Any]:
 
 
 def repository_report(cwd: Path) -> dict[str, Any] | None:
-    """The repository that a folder lies in and what its file wishes; None outside any."""
+    """Report a folder's repository and its settings; None outside a repository."""
     found = repository(cwd.absolute())
     if found is None:
         return None

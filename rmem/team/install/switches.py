@@ -13,7 +13,7 @@ from .jsonc import Document, path_text
 
 
 def json_switch(path: Path, at: Sequence[str], off: bool) -> str:
-    """Words for it, if the value at a path of a JSON file is the one that switches hooks off."""
+    """Describe the setting that disables hooks in a JSON file; empty if they are enabled."""
     try:
         value = Document(files.read(path).text or "").get(at)
     except ConfigError:
@@ -22,7 +22,7 @@ def json_switch(path: Path, at: Sequence[str], off: bool) -> str:
 
 
 def toml_switch(path: Path, at: Sequence[str]) -> str:
-    """The same for a TOML file, where False switches off."""
+    """Describe the setting that disables hooks in a TOML file; empty if they are enabled."""
     try:
         value: Any = tomllib.loads(files.read(path).text or "")
     except (ConfigError, tomllib.TOMLDecodeError):

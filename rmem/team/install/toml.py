@@ -98,14 +98,14 @@ def _block(under: str, value: Mapping[str, Any], newline: str) -> str:
 
 
 def _append_table(text: str, under: str, value: Mapping[str, Any]) -> str:
-    """A table at the end, behind an empty line: the one place that no other table can disturb."""
+    """Append a table at the end, after an empty line, where it cannot affect other tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text else newline if text.endswith(("\n", "\r\n")) else newline * 2
     return f"{text}{gap}{_block(under, value, newline)}"
 
 
 def _remove_table(text: str, under: str, value: Mapping[str, Any]) -> str | None:
-    """The reverse; None if the table is not written as we write it."""
+    """Remove the table that `_append_table` wrote; None if it is written differently."""
     newline = "\r\n" if "\r\n" in text else "\n"
     found = re.search(f"(?:\\r?\\n)?{re.escape(_block(under, value, newline))}", text)
     if found is None:
