@@ -48,7 +48,7 @@ def open(
 
 
 def place_of(address: str) -> tuple[str, str]:
-    """The workspace and the table of an address: `al://my-org/agent-memory` is agent_memory in my-org."""
+    """Parse an address into workspace and table: `al://my-org/agent-memory` is agent_memory in my-org."""
     match = _ADDRESS.fullmatch(address.strip()) if isinstance(address, str) else None
     if match is None:
         raise ConfigError(f"address must be rmem://workspace/dataset, got {checks.shown(address)}")
@@ -70,7 +70,7 @@ class Dataset:
 
     @property
     def schema(self) -> dict[str, str]:
-        """The columns with their types in SQL; empty as long as no column was added."""
+        """Return the columns with their SQL types; empty until a column is added."""
         return {name: column["type"] for name, column in self._describe().items() if name != KEY}
 
     @property
@@ -78,7 +78,7 @@ class Dataset:
         return list(self.schema)
 
     def add_column(self, name: str, type: object) -> None:
-        """Add a column, empty in the rows that are there. The same column again changes nothing."""
+        """Add a column, NULL in existing rows. Adding it again changes nothing."""
         if checks.name("name", name) == KEY:
             raise InputError(f"{KEY} is the number of a row; name the column otherwise", field="name")
         sql = sql_of("type", type)
@@ -107,18 +107,18 @@ class Dataset:
         return int(self.client.ingest(self.name, as_columns(data, schema))["row_count"])
 
     def query(self, sql: str, params: Params = None) -> Rows:
-        """Rows of a statement, which names the dataset as a table: `SELECT … FROM coding_agent_memory`."""
+        """Run a statement that names the dataset as a table: `SELECT … FROM coding_agent_memory`."""
         return self.client.query(sql, params)
 
     def commit(self, message: str | None = None) -> str:
-        """The `version` that the dataset is in. Writes are durable without it, and messages are not kept."""
+        """Return the current `version`. Writes are durable without it; messages are not stored."""
         if message is not None:
             checks.text("message", message)
         return self.version
 
     @property
     def version(self) -> str:
-        """Changes with every append and every removal of rows: the last number given, and how many rows there are."""
+        """Return a version that changes with every append and delete: the last row number and the row count."""
         known = self._describe()
         if not known:
             return "0-0"
@@ -178,7 +178,7 @@ class Dataset:
             return {}
 
     def _statement(self, known: Mapping[str, Mapping[str, Any]], *columns: str) -> str:
-        """SELECT of all rows in the order of their key; without one, in the order in which the engine finds them."""
+        """Build a SELECT of all rows, ordered by the primary key if there is one."""
         names = ", ".join(quote_name(name) for name in columns or [name for name in known if name != KEY])
         order = ", ".join(quote_name(name) for name, column in known.items() if column["primary_key"])
         return f"SELECT {names} FROM {quote_name(self.name)}" + (f" ORDER BY {order}" if order else "")
@@ -193,7 +193,7 @@ class Dataset:
 
 
 def as_columns(data: object, schema: Mapping[str, str]) -> dict[str, Any]:
-    """Rows as columns, whichever way they were given."""
+    """Convert rows or columns to columns."""
     if isinstance(data, Mapping):
         if not data:
             raise checks.refuse("data", "a row, columns of values or a list of rows", data)
@@ -209,8 +209,8 @@ def as_columns(data: object, schema: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _are_columns(data: Mapping[str, Any], schema: Mapping[str, str]) -> bool:
-    """Whether each value is a list of values for several rows. A vector is one value, a list of vectors is several;
-    where JSON could be either, the other columns decide."""
+    """Return whether each value is a list for several rows. A vector is one value, a list of vectors several; for
+    ambiguous JSON the other columns decide."""
     surplus = {name: _surplus(value, kind_of_type(schema[name])) for name, value in data.items()}
     known = {name: deeper for name, deeper in surplus.items() if deeper is not None}
     if not known:
@@ -226,7 +226,7 @@ def _are_columns(data: Mapping[str, Any], schema: Mapping[str, str]) -> bool:
 
 
 def _surplus(value: Any, kind: Kind | None) -> int | None:
-    """How many lists a value is deeper than one value of its column; None where that tells nothing."""
+    """Return how many list levels a value has beyond its column type; None if that is unknown."""
     depth = 0
     while isinstance(value, list | tuple | np.ndarray):
         if len(value) == 0:

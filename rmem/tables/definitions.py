@@ -1,5 +1,4 @@
-"""CREATE, DROP, ALTER and TRUNCATE: what changes the catalogue of a workspace, and checks that nothing depends on what
-goes."""
+"""Run CREATE, DROP, ALTER and TRUNCATE: check dependencies, then change the catalogue."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ _TRIES = 5
 
 
 class Definitions:
-    """The statements of one workspace that define something. `run` binds and runs one that writes rows; `create_index`
-    makes an index unless it exists, which may be allowed."""
+    """The DDL statements of one workspace. `run` binds and runs a statement that writes rows; `create_index` creates an
+    index."""
 
     def __init__(
         self,
@@ -37,7 +36,7 @@ class Definitions:
         self._engine, self._workspace, self._run, self._create_index = engine, workspace, run, create_index
 
     def run(self, tree: exp.Expression, sql: str) -> Result:
-        """Run one statement that defines something; `sql` is its text."""
+        """Run one DDL statement; `sql` is its text."""
         if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
             return self._engine.run_in_transaction(lambda: self._create_view(tree, sql))
         if isinstance(tree, exp.Create):
@@ -81,7 +80,7 @@ class Definitions:
         return Result()
 
     def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
-        """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
+        """Run CREATE TABLE … AS SELECT: table and rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
             raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
         name = check_name(table_name(tree.this, self._workspace), "table")
@@ -118,7 +117,7 @@ class Definitions:
         return Result()
 
     def drop(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
-        """Drop all of these tables or views, or none; whether there was one."""
+        """Drop all of these tables or views, or none; return whether any existed."""
 
         def drop() -> bool:
             catalogue = self._engine.tables()

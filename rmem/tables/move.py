@@ -1,6 +1,5 @@
-"""Copy the tables of an SQLite file, or of another server, into PostgreSQL: columns, keys, checks, references, indexes,
-and the rows value by value. Each table is made and filled in one transaction, so that it is there whole or not at
-all."""
+"""Copy the tables of an SQLite file or of another server into PostgreSQL, with keys, checks, references and indexes.
+Each table is created and filled in one transaction."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _AS_TEXT = (Kind.JSONB, Kind.INTERVAL)
 
 
 class Checksum:
-    """Of the number of rows and of each of them, in whatever order they come."""
+    """A checksum of rows that does not depend on their order."""
 
     def __init__(self) -> None:
         self._total = self.count = 0
@@ -43,7 +42,7 @@ class Checksum:
 
 
 class _SourceTable(NamedTuple):
-    """A table of the file, how many rows it has, and whether the target has it already."""
+    """A table of the source, its number of rows, and whether the target has it."""
 
     table: Table
     rows: int
@@ -51,7 +50,7 @@ class _SourceTable(NamedTuple):
 
 
 def move(path: Path, url: str, tenant: str) -> TableMove | None:
-    """From a file to one tenant of a database; None where the file has no tables, for which nothing is needed there."""
+    """Move the tables of a file to one tenant of a database; None if the file has no tables."""
     old = SqliteEngine(path)
     if not old.tables():
         old.close()
@@ -65,8 +64,8 @@ def move(path: Path, url: str, tenant: str) -> TableMove | None:
 
 
 class TableMove:
-    """Nothing is written before `copy`, which writes over nothing, unless `replace` says that the target is to become
-    what the source is: tables there that differ are dropped first."""
+    """Copy tables. Only `copy` writes. Existing tables are kept, unless `replace`: then those that differ are dropped
+    first."""
 
     def __init__(self, old: SqliteEngine | PostgresEngine, new: PostgresEngine, *, replace: bool = False) -> None:
         self._old, self._new = old, new
@@ -95,11 +94,11 @@ class TableMove:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of rows of each table of the file."""
+        """Return the number of rows of each source table."""
         return {left.table.name: left.rows for left in self._left}
 
     def copy(self, on_progress: Progress) -> dict[str, str]:
-        """Copy every table that is not there yet; the checksum of each of them, which is that of both sides."""
+        """Copy missing tables; return the checksum of each, verified on both sides."""
         done, sums = 0, {}
         self._drop_replaced()
         for left in self._left:
@@ -115,7 +114,7 @@ class TableMove:
         return sums
 
     def _drop_replaced(self) -> None:
-        """Drop what differs, views first, and tables before those that they refer to."""
+        """Drop what differs: views first, and tables before those that they reference."""
         gone = self._replaced or []
         names = {table.name for table in gone}
         referring = [
@@ -190,7 +189,7 @@ class TableMove:
 
 
 def _hashable_rows(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
-    """Rows as their checksum takes them: to write out each number of a vector would take most of the time."""
+    """Convert rows for the checksum; vectors as bytes, because formatting their numbers would take most of the time."""
     vectors = [at for at, column in enumerate(table.columns) if column.type.kind in (Kind.VECTOR, Kind.VECTORS)]
     if not vectors:
         return rows

@@ -1,6 +1,5 @@
-"""A workspace on a server: the methods of `Workspace`, spoken over HTTP.
-
-The token is never part of an error, a log line or a repr."""
+"""A workspace on a server: the methods of `Workspace` over HTTP. The token is never part of an error, a log line or a
+repr."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class RemoteWorkspace:
     # Statements
 
     def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Result:
-        """Rows are asked for as a stream, which has no limit of rows as an answer in one piece has."""
+        """Run a statement. Rows are requested as a stream, which has no row limit."""
         if isinstance(sql, str) and _ROWS.match(sql):
             return next(self._stream_batches(sql, params, _WHOLE, timeout))
         return result_of(
@@ -60,7 +59,7 @@ class RemoteWorkspace:
         return self._stream_batches(sql, params, batch_size, timeout)
 
     def _stream_batches(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
-        """A line with the columns, a line for each row, and one that counts them, so that a broken answer shows."""
+        """Parse a stream: a line of columns, a line per row, and a final count that reveals a broken answer."""
         body = _statement(sql, params, timeout)
         headers = self._headers(NDJSON, body, _writes(sql))
         with self._link.open("POST", f"{self._base}/query", _encode(body), headers, timeout) as answer:
@@ -116,7 +115,7 @@ class RemoteWorkspace:
         return _drop(lambda: self.query(f"DROP INDEX {quote_name(name)}"), missing_ok)
 
     def ingest(self, table: str, ready: NormalizedColumns, index: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Rows in one request: all of them are written, or none."""
+        """Write rows in one request, all or none."""
         body = to_body(ready) | ({"index": dict(index)} if index else {})
         answer: dict[str, Any] = self._json("POST", f"/{quote(table, safe='')}/ingest", body, write=True)
         return answer
@@ -153,7 +152,7 @@ class RemoteWorkspace:
 
 
 def _drop(drop: Callable[[], object], missing_ok: bool) -> bool:
-    """Whether there was something to drop."""
+    """Return whether there was something to drop."""
     try:
         drop()
     except NoSuchTableError:
@@ -175,7 +174,7 @@ def _encode(body: Any) -> bytes | None:
 
 
 def _writes(sql: str) -> bool:
-    """Whether a statement may write, and so must not be done twice when it is sent twice."""
+    """Return whether a statement may write, and so needs an idempotency key."""
     return not (isinstance(sql, str) and _READS.match(sql))
 
 
@@ -187,7 +186,7 @@ def _line(answer: Answer) -> Any:
 
 
 def result_of(answer: Mapping[str, Any]) -> Result:
-    """The answer of a statement from its JSON."""
+    """Parse the JSON answer of a statement."""
     types = _types(answer)
     rows = [_row(row, types) for row in answer.get("rows", ())]
     return Result(tuple(answer.get("columns", ())), types, rows, int(answer.get("row_count", len(rows))))
@@ -203,7 +202,7 @@ def _row(values: Sequence[Any], types: Sequence[Type | None]) -> tuple[Any, ...]
 
 
 def type_from(name: str | None) -> Type | None:
-    """The type behind a name that `wire_values.type_name` wrote."""
+    """Parse a type name written by `wire_values.type_name`."""
     kind = kind_of_type(name)
     if kind is None or name is None:
         return None
@@ -247,7 +246,7 @@ def _table(entry: Mapping[str, Any]) -> Table:
 
 
 def organisation_of(token: str | None) -> str | None:
-    """The organisation that a token names in its OrgID claim; the server is who checks the token."""
+    """Return the OrgID claim of a token; the server verifies the token."""
     try:
         middle = (token or "").split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
