@@ -84,7 +84,7 @@ class PostgresEngine(Engine, Forking):
         return dict(tables)
 
     def _tables_inside(self, connection: Connection) -> dict[str, Table]:
-        """As a transaction sees them; what it changed itself may be rolled back, so that is not remembered."""
+        """Return the tables as a transaction sees them; not cached, because it may be rolled back."""
         with self._lock:
             seen, tables = self._seen
         if seen == catalog.version(connection, self._tenant):
@@ -231,7 +231,7 @@ class PostgresEngine(Engine, Forking):
         return result
 
     def _check_fresh(self, plan: Plan) -> None:
-        """Whether a statement failed because a table is no longer what it was when the statement was bound to it."""
+        """Raise StaleCatalogueError if a statement failed because its tables changed after binding."""
         tables = self.tables()
         for node in plan.tree.find_all(exp.Table):
             bound = node.meta.get("table")
@@ -270,8 +270,8 @@ class PostgresEngine(Engine, Forking):
             raise
 
     def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:
-        """Make a table with its rows in one transaction. JSONB and intervals come as text; serial columns go on behind
-        `numbers` and behind their largest value."""
+        """Create a table with its rows in one transaction. JSONB and intervals come as text; serial columns continue
+        after `numbers` and their largest value."""
         place = self._words.place(table.name)
 
         def work(connection: Connection, known: dict[str, Table]) -> None:
@@ -291,7 +291,7 @@ class PostgresEngine(Engine, Forking):
         self._change_catalogue(work)
 
     def numbers(self, table: str) -> dict[str, int]:
-        """The last number that each serial column of a table was given."""
+        """Return the last number of each serial column of a table."""
         place = self._words.place(table)
         serial = [column.name for column in self.tables()[table].columns if column.serial]
         sql = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%s, %s)::regclass), 0)"
@@ -321,7 +321,7 @@ class PostgresEngine(Engine, Forking):
 
 
 def _collation(connection: Connection) -> str:
-    """Texts are ordered by code point, as SQLite does, whatever the language of the database."""
+    """Return the collation that orders texts by code point, as SQLite does."""
     row = connection.execute("SELECT 1 FROM pg_collation WHERE collname = 'pg_c_utf8'").fetchone()
     return 'pg_catalog."pg_c_utf8"' if row else 'pg_catalog."C"'
 
@@ -338,7 +338,7 @@ def _copy(
     rows: Iterable[Sequence[Any]],
     convert: Callable[[Any, Kind], Any],
 ) -> int:
-    """Write rows with COPY; how many."""
+    """Write rows with COPY; return how many."""
     names, kinds = ", ".join(quote(column.name) for column in columns), [column.type.kind for column in columns]
     with connection.cursor() as cursor:
         cursor.adapters.register_dumper(Array, VectorDumper)
@@ -356,12 +356,12 @@ def _execute(cursor: Any, statement: Statement) -> None:
 
 
 def _keeps_values(tree: exp.Expression) -> bool:
-    """Whether an ALTER TABLE leaves every column that was there what it was."""
+    """Return whether an ALTER TABLE leaves the existing columns unchanged."""
     return all(isinstance(action, exp.ColumnDef | exp.AlterColumn) for action in tree.args["actions"])
 
 
 def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
-    """As PostgreSQL says; of arrays it does not say how deep they are, and binding does."""
+    """Return the result types from PostgreSQL; binding knows the depth of arrays, which it does not report."""
     found = [type_of(column.type_code) for column in cursor.description]
     bound = [kind for _, kind in plan.tree.meta.get("columns", ())]
     if len(bound) != len(found):
@@ -378,7 +378,7 @@ def _result(cursor: Any, plan: Plan) -> Result:
 
 
 def _batches(cursor: Any, plan: Plan, batch_size: int) -> Iterator[Result]:
-    """At least one, so that the columns of an empty answer are known."""
+    """Yield at least one batch, so that the columns of an empty result are known."""
     rows = cursor.fetchmany(batch_size)
     names, types = tuple(column.name for column in cursor.description), _types(cursor, plan)
     while True:

@@ -37,7 +37,7 @@ def quote(name: str) -> str:
 
 
 class DdlBuilder:
-    """The words for one tenant's tables. `collation` orders texts by code point whatever the database's own order."""
+    """Builds DDL for one tenant's tables. `collation` orders texts by code point."""
 
     def __init__(self, tenant: Tenant, collation: str) -> None:
         self.tenant = tenant
@@ -47,7 +47,8 @@ class DdlBuilder:
         return f"{quote(self.tenant.schema)}.{quote(name)}"
 
     def create(self, table: Table, identifier: int, first_row: int) -> Iterator[str]:
-        """`identifier` is the number of the table in the catalogue; rows are numbered from `first_row`."""
+        """Build CREATE TABLE. `identifier` is the table's number in the catalogue; rows are numbered from
+        `first_row`."""
         place = self.place(table.name)
         numbers = self.place(f"rmem_rows_{identifier}")
         parts = [self.column(column) for column in table.columns]
@@ -92,7 +93,7 @@ class DdlBuilder:
         return f"{name} COLLATE {self.collation}" if type_.kind in (Kind.TEXT, Kind.TEXTS) else name
 
     def _check(self, column: Column) -> str | None:
-        """Vectors hold numbers, as many as their column says; the name of the check says so when one is broken."""
+        """Build the CHECK of a vector column: numbers, of the column's dimension. Its name says what is broken."""
         kind, dimension = column.type.kind, column.type.dimension
         if kind not in (Kind.VECTOR, Kind.VECTORS):
             return None
@@ -126,8 +127,8 @@ class DdlBuilder:
             yield f"DROP INDEX {self.place(index.name)}"
 
     def alter(self, old: Table, new: Table, tree: exp.Expression) -> Iterator[str]:
-        """The actions of an ALTER TABLE with the columns as `new` has them; keys, checks and references go before
-        them and come after them, and indexes last."""
+        """Build ALTER TABLE for the columns of `new`: drop keys, checks and references first, add them again, indexes
+        last."""
         place = self.place(old.name)
         had, has = self._constraints(old), self._constraints(replace(new, name=old.name))
         yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in had.keys() - has.keys())
@@ -176,7 +177,7 @@ class DdlBuilder:
         return f"SET DEFAULT {column.default}" if column.default is not None else "DROP DEFAULT"
 
     def _constraints(self, table: Table) -> dict[str, str]:
-        """The words of each constraint by its name."""
+        """Return the SQL of each constraint by its name."""
         found = {_check_name(column): check for column in table.columns if (check := self._check(column))}
         if table.primary_key:
             found[_key_name(table)] = f"PRIMARY KEY ({_names(table.primary_key)})"
@@ -198,7 +199,7 @@ def _key_name(table: Table) -> str:
 
 
 def _check_name(column: Column) -> str:
-    """Says what a broken check is about: the dimension and the column."""
+    """Return a constraint name that holds the dimension and the column, for error messages."""
     name = f"{VECTOR_CHECK}{column.type.dimension or 0}_{column.name}"
     return quote(name if len(name.encode()) <= _NAME_BYTES else f"{_cut(name, 50)}_{zlib.crc32(name.encode()):08x}")
 

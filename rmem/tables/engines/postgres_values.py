@@ -44,7 +44,7 @@ VECTOR = psycopg.adapters.types["float4"].array_oid
 
 
 def type_of(oid: int) -> Type | None:
-    """The type of a column of an answer; None for one that no table can have."""
+    """Return the type of a result column; None for one that no table can have."""
     return _TYPES.get(oid)
 
 
@@ -111,7 +111,7 @@ class _UtcLoader(TimestamptzBinaryLoader):
 
 
 class VectorLoader(Loader):
-    """float4[] as an array of numpy, for those who read a whole column."""
+    """Load float4[] as a numpy array, for reading whole columns."""
 
     format = pq.Format.BINARY
 
@@ -128,13 +128,13 @@ _CELL = np.dtype([("length", ">i4"), ("value", ">f4")])
 
 
 def register(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Teach a connection our values."""
+    """Register our converters with a connection."""
     connection.adapters.register_dumper(Array, _ArrayDumper)
     connection.adapters.register_loader("timestamptz", _UtcLoader)
 
 
 def to_driver(value: Any, expected: Kind | None = None) -> Any:
-    """A parameter as it is given to the driver; `expected` is the type of the place it stands in, where known."""
+    """Convert a parameter for the driver; `expected` is the type at its place, if known."""
     if isinstance(value, np.generic):
         value = value.item()
     elif isinstance(value, np.ndarray):
@@ -178,7 +178,7 @@ def _cells(values: Sequence[Any]) -> Any:
 
 
 def copy_value(value: Any, kind: Kind) -> Any:
-    """A value of a column as COPY takes it."""
+    """Convert a column value for COPY."""
     if value is None:
         return None
     if kind in (Kind.VECTOR, Kind.VECTORS):
@@ -191,7 +191,7 @@ def copy_value(value: Any, kind: Kind) -> Any:
 
 
 def adopt_value(value: Any, kind: Kind) -> Any:
-    """A value of a column that is copied from another engine, which gives JSONB and intervals as text."""
+    """Convert a column value copied from another engine, which gives JSONB and intervals as text."""
     if value is not None and kind is Kind.JSONB:
         return Jsonb(value, dumps=str)
     return read_interval(value) if value is not None and kind is Kind.INTERVAL else copy_value(value, kind)

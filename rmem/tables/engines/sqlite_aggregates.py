@@ -37,7 +37,7 @@ Order = tuple[tuple[str, bool, bool], ...]
 
 
 def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: str) -> str:
-    """An aggregate as SQL; `condition` is its FILTER, `over` its window."""
+    """Compile an aggregate; `condition` is its FILTER, `over` its window."""
     call: Call = node.meta["call"]
     name = call.signature.name
     tail = condition + over
@@ -55,7 +55,7 @@ def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: 
 
 
 def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> str:
-    """The aggregates that SQLite has itself."""
+    """Compile the aggregates that SQLite has itself; empty for others."""
     kind = call.takes[0]
     name = call.signature.name
     collated = ex.collate(item, kind)
@@ -79,7 +79,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
 
 
 def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
-    """An aggregate of ours: it gathers rows, sorts them, leaves out what is there twice, and then computes."""
+    """Return an aggregate of ours, which collects rows, sorts them, removes duplicates and computes."""
     finish = AGGREGATES.get(call.key) or AGGREGATES.get(name)
     if finish is None:
         raise SqlError(f"aggregate {call.key} is not offered by this engine")
@@ -157,7 +157,7 @@ def _distinct(rows: Rows, takes: tuple[str, ...]) -> Rows:
 
 
 def single_row() -> Udf:
-    """The value of a subquery that may have one row only."""
+    """Return an aggregate that gives the value of a subquery and refuses a second row."""
 
     def make(state: State) -> type:
         class OnlyOne:

@@ -55,13 +55,13 @@ _COMPARED: dict[type[exp.Expr], str] = {
 
 
 class ExpressionSql:
-    """The part of a Compiler that writes expressions."""
+    """The part of a Compiler that compiles expressions."""
 
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
 
     def sql_as(self, node: exp.Expr | None, want: str) -> str:
-        """An expression as a value of a type."""
+        """Compile an expression as a value of a type."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         have = type_of(node)
@@ -70,12 +70,12 @@ class ExpressionSql:
         return self.convert(self.sql(node), have, want)
 
     def compare(self, node: exp.Expr | None, want: str) -> str:
-        """An expression as it is compared, ordered and grouped."""
+        """Compile an expression for comparing, ordering and grouping."""
         return self.collate(self.sql_as(node, want), want)
 
     @staticmethod
     def collate(sql: str, kind: str, other: str = "") -> str:
-        """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
+        """Add the collation of a type; it overrides one inside the expression."""
         order = collation(kind)
         if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
             order = "BINARY"
@@ -113,7 +113,7 @@ class ExpressionSql:
     # -- casts ----------------------------------------------------------------------------------------------
 
     def convert(self, sql: str, have: str, want: str) -> str:
-        """SQL of one type as SQL of another."""
+        """Convert SQL of one type to another."""
         if have == want or (have, want) in _ALIKE:
             return sql
         template = _CAST_SQL.get((have, want))
@@ -123,7 +123,7 @@ class ExpressionSql:
         return self.compiler.call(scalar(f"cast({have}) {want}", (have,), want, Native(run)), [sql])
 
     def fit_sql(self, sql: str, kind: str, limits: Type, column: str = "") -> str:
-        """A value that keeps the limits of its type. A cast cuts a text; a column refuses a long one."""
+        """Apply the limits of a type. A cast truncates a text; a column refuses a long one."""
         if limits.length is not None and kind == "text" and not column:
             return f"substr({sql}, 1, {limits.length})"
         if not has_limits(limits):
@@ -137,7 +137,7 @@ class ExpressionSql:
         return self.compiler.call(scalar(key, (form,), form, Native(fit)), [sql])
 
     def assign_sql(self, node: exp.Expression, kind: str, limits: Type, column: str) -> str:
-        """A value that is written into a column. What is known now is checked now."""
+        """Compile a value for a column; check constants now."""
         inner = node.unnest()
         if isinstance(inner, exp.Parameter) and type_of(inner) == kind:
             return self.compiler.slot(int(inner.name) - 1, kind, limits, column)
@@ -200,7 +200,7 @@ class ExpressionSql:
         return self._call_sql(call, [node.this, node.expression])
 
     def _long_sum(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
-        """A long sum as one call, because SQLite limits how deep calls may be nested."""
+        """Compile a long sum as one call, because SQLite limits the nesting of calls."""
         runs = [natives[f"{sign}({kind}, {kind})"].run for sign in signs]
 
         def fold(first: Any, *others: Any) -> Any:
@@ -241,7 +241,7 @@ class ExpressionSql:
         return f"({self.collate(self.sql_as(node.this, kind), kind, other)} {op} {other})"
 
     def _any_all(self, node: exp.Expression, other: exp.Any | exp.All, word: str) -> str:
-        """`x = ANY(…)` is IN, and `x <> ALL(…)` is NOT IN."""
+        """Compile `x = ANY(…)` as IN and `x <> ALL(…)` as NOT IN."""
         kind = node.meta["operand"]
         inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
         if isinstance(inner, exp.Query):
@@ -263,7 +263,7 @@ class ExpressionSql:
         return self._balance(parts, word)
 
     def _balance(self, parts: list[str], word: str) -> str:
-        """A long chain as a shallow tree, because SQLite limits the depth of expressions."""
+        """Compile a long chain as a shallow tree, because SQLite limits the depth of expressions."""
         if len(parts) <= 64:
             return "(" + word.join(parts) + ")"
         middle = len(parts) // 2
@@ -384,7 +384,7 @@ _LONGEST = 100  # arguments that a function of SQLite may have, and some left ov
 
 
 def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tuple[list[exp.Expression], list[str]]:
-    """`a + b - c` as [a, b, c] and ["+", "-"]: the operators of one kind that lean to the left."""
+    """Split `a + b - c` into [a, b, c] and ["+", "-"]: left-associative operators of one kind."""
     parts = [node.expression]
     signs = [ARITHMETIC[type(node)]]
     left = node.this
@@ -445,7 +445,7 @@ _CALL_SQL = {
 
 
 def _is_element(key: Callable[[Any], Any], value: Any, items: list[Any] | None) -> bool | None:
-    """Whether an array holds a value; NULL where that is not known."""
+    """Return whether an array contains a value; None for SQL's NULL."""
     if items is None or (value is None and items):
         return None
     if any(item is not None and key(item) == key(value) for item in items):

@@ -112,7 +112,7 @@ def _limit(value: int | None, clause: str) -> int:
 
 
 def _once(state: State, row: int) -> bool:
-    """ON CONFLICT DO UPDATE may change a row once, and none that the same statement wrote."""
+    """Let ON CONFLICT DO UPDATE change a row once, and none that the same statement wrote."""
     if row > state.highest or row in state.touched:
         raise SqlError("ON CONFLICT DO UPDATE command cannot affect row a second time")
     state.touched.add(row)

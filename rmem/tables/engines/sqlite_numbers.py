@@ -95,7 +95,7 @@ for _kind in ("float4", "float8"):
 
 
 def float_round(value: float) -> float:
-    """Half to even."""
+    """Round half to even."""
     return value if math.isinf(value) or abs(value) >= 2**52 else math.copysign(float(round(value)), value)
 
 
@@ -161,7 +161,7 @@ def scale_of(value: Decimal) -> int:
 
 
 def _weight(value: Decimal) -> tuple[int, int]:
-    """The weight and the first digit of a number in base 10000, as PostgreSQL keeps it."""
+    """Return the weight and the first digit of a number in base 10000, as PostgreSQL stores it."""
     if value.is_zero():
         return 0, 0
     weight = value.adjusted() // 4
@@ -169,7 +169,7 @@ def _weight(value: Decimal) -> tuple[int, int]:
 
 
 def select_scale(left: Decimal, right: Decimal) -> int:
-    """How many decimals a quotient has: at least 16 significant digits, and no fewer than its operands."""
+    """Return the decimals of a quotient: at least 16 significant digits, and no fewer than its operands have."""
     weight1, first1 = _weight(left)
     weight2, first2 = _weight(right)
     weight = weight1 - weight2 - (1 if first1 <= first2 else 0)

@@ -19,8 +19,8 @@ LONGEST = 10.0
 
 @lru_cache(maxsize=512)
 def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
-    """A LIKE pattern as a regular expression that never goes back behind a `%`: where the part after it is found first
-    is as good as any later place."""
+    """Convert a LIKE pattern to a regular expression that never backtracks over a `%`: the first match of what follows
+    is as good as any later one."""
     parts = [""]
     at = 0
     while at < len(pattern):
@@ -56,7 +56,7 @@ _ESCAPES = {"y": r"\b", "Y": r"\B", "m": r"\b(?=\w)", "M": r"\b(?<=\w)", "Z": r"
 
 @lru_cache(maxsize=512)
 def expression(pattern: str, flags: str = "") -> Any:
-    """A regular expression of PostgreSQL, with the letters of its flags."""
+    """Compile a PostgreSQL regular expression with its flags."""
     found = regex.DOTALL | regex.VERSION0
     for flag in flags:
         if flag == "i":
@@ -77,7 +77,7 @@ def expression(pattern: str, flags: str = "") -> Any:
 
 
 def _rewrite(pattern: str, *, lines: bool) -> str:
-    """What PostgreSQL writes in another way than Python."""
+    """Rewrite what PostgreSQL writes differently from Python."""
     if pattern.startswith("***:"):
         pattern = pattern[4:]
     elif pattern.startswith("***="):
@@ -143,7 +143,7 @@ def search(pattern: str, text: str, flags: str = "") -> Any:
 
 
 def every(pattern: str, text: str, flags: str = "") -> list[Any]:
-    """All matches, one after the other."""
+    """Yield all matches."""
     try:
         return list(expression(pattern, flags).finditer(text, timeout=_seconds(), concurrent=True))
     except TimeoutError:

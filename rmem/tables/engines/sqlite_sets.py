@@ -50,7 +50,7 @@ def _read(kind: str, text: str) -> str:
 
 
 def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
-    """A function from the arguments of a set function to the JSON of its rows."""
+    """Return a function from the arguments of a set function to the JSON of its rows."""
     rows = _SETS[name]
     writers = [writer(kind) for kind in kinds]
     single = len(kinds) == 1

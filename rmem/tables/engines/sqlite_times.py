@@ -26,7 +26,7 @@ from .sqlite_functions import native
 
 
 def add_interval(micros: int, interval: Interval, sign: int = 1) -> int:
-    """A timestamp and an interval: months first, then days, then time."""
+    """Add an interval to a timestamp: months first, then days, then time."""
     if interval.months:
         days, rest = divmod(micros, DAY)
         date = date_of(days)
@@ -55,7 +55,7 @@ def _between(left: int, right: int) -> Interval:
 
 
 def _split(value: int, unit: int) -> tuple[int, int]:
-    """Whole units towards zero, and the rest with the same sign."""
+    """Split into whole units towards zero and a rest with the same sign."""
     whole, rest = divmod(abs(value), unit)
     return (whole, rest) if value >= 0 else (-whole, -rest)
 
@@ -82,7 +82,7 @@ native("*(float8, interval)")(lambda factor, interval: interval_times(interval, 
 
 
 def _scale_interval(interval: Interval, scale: Callable[[int], float]) -> Interval:
-    """Parts of months become days, parts of days become time, as PostgreSQL does it."""
+    """Turn fractions of months into days and of days into time, as PostgreSQL does."""
     months, days = scale(interval.months), scale(interval.days)
     whole_months, whole_days = int(months), int(days)
     month_days = _nearest((months - whole_months) * 30)
@@ -105,7 +105,7 @@ _CLOCK_FIELDS = ("hour", "minute", "second")
 
 
 def field(name: str, value: Any, kind: str) -> Decimal:
-    """What EXTRACT gives."""
+    """Return a field as EXTRACT does."""
     if kind == "interval":
         return _interval_field(name, value)
     if kind == "date" and name in _CLOCK_FIELDS:
