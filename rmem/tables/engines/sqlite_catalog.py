@@ -139,7 +139,7 @@ def checks(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
 def broken_check(
     connection: sqlite3.Connection, physical: Physical, where: str, values: Sequence[int] = ()
 ) -> ConstraintError | None:
-    """Return the CHECK that the selected rows break, or None."""
+    """Return the error of the first CHECK that the selected rows break, or None."""
     for name, broken in checks(physical)[0]:
         row = connection.execute(f"SELECT 1 FROM {physical.name} AS NEW WHERE ({where}) AND {broken} LIMIT 1", values)
         if row.fetchone() is not None:

@@ -14,7 +14,7 @@ from .sqlite_layout import Physical
 
 
 def translate_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
-    """Translate an error of SQLite; raise errors of our functions unchanged."""
+    """Translate an error of SQLite; return the error of our own function if one raised it."""
     if state.error is not None:
         found, state.error = state.error, None
         return found if isinstance(found, RemanenceError) else StoreError(str(found))

@@ -1,5 +1,5 @@
-"""Run a statement. A search that wants the best few rows is run on the best few, and on more of them until
-enough pass its WHERE; the answer is what a run on all rows would give."""
+"""Run a statement. A search for the best few rows runs on those, and on more until enough pass its WHERE; the result is
+that of a run on all rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 4  # a try with more than this part of a table is a try with all
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A bound statement, what it searches if it does, and what it needs to run."""
+    """A bound statement with its search plan, if any, and what it needs to run."""
 
     tree: exp.Expression
     search: SearchPlan | None
@@ -77,7 +77,7 @@ def _start(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Sear
 
 
 def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) -> Result | None:
-    """The answer if the best rows hold it; None if all rows have to be asked."""
+    """Return the result if the best rows are enough; None if all rows are needed."""
     plan = statement.search
     ranking = None if plan is None else plan.ranking
     counts = None if ranking is None else ranking.counts(statement.parameters)

@@ -1,8 +1,7 @@
-"""The search indexes of a workspace: one for each column that a statement searches, loaded from its segments or built
-when it is first asked for, and kept up with the table, whoever writes to it. Where the engine keeps segments, what an
-index has learned is written there now and then.
+"""The search indexes of a workspace: one per searched column, loaded from its segments or built at first use, and kept
+up to date with the table, whoever writes to it. Engines with segments store them from time to time.
 
-An index declared with `USING deeplake_index` is one of these; a column without one is searched just the same."""
+An index declared with `USING deeplake_index` is one of these; a column without one is searched in the same way."""
 
 from __future__ import annotations
 
@@ -36,13 +35,13 @@ SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of t
 
 
 class ChangeSource(Protocol):
-    """What an index reads of an engine."""
+    """What an index reads from an engine."""
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes: ...
 
 
 class _Follower:
-    """An index and the version of the table that it knows."""
+    """An index and the table version that it has read."""
 
     def __init__(self, table: str, column: Column, engine: ChangeSource) -> None:
         self.table, self.column = table, column
@@ -55,7 +54,7 @@ class _Follower:
         self._behind = 0  # rows that its segments may lack
 
     def load(self) -> None:
-        """Begin with the segments, if there are any."""
+        """Load the segments, if there are any."""
         if self.version == 0 and self._segments is not None and not isinstance(self.index, VectorsColumn):
             try:
                 self.version = self._segments.load_segments(self.table, self.column.name, self.index)
@@ -86,7 +85,7 @@ class _Follower:
                 raise
 
     def save(self, least: int) -> None:
-        """Keep what there is to keep. Nothing that goes wrong here concerns the caller."""
+        """Store new segments, best effort."""
         if self._behind < least or self._segments is None or isinstance(self.index, VectorsColumn):
             return
         self._behind = 0
@@ -111,7 +110,7 @@ def _new_index(table: str, column: Column, segments: SegmentStore | None) -> Col
 
 
 class SearchIndexes:
-    """Safe to use from many threads. What it hands out is as it was when it was asked for."""
+    """Thread-safe. What it returns is a snapshot."""
 
     def __init__(self, engine: ChangeSource, *, allowance: Allowance = SHARED) -> None:
         self._engine, self._allowance = engine, allowance
@@ -122,8 +121,8 @@ class SearchIndexes:
         weakref.finalize(self, _release, allowance, self._followers)
 
     def after_insert(self, table: Table, rows: int) -> None:
-        """Called after rows were inserted: bring declared indexes up to date now and then, or the first search of every
-        process would have to."""
+        """Update declared indexes from time to time after inserts, so that the first search of each process need
+        not."""
         declared = [name for index in table.indexes if index.method == SEARCH for name in index.columns]
         self._inserted[table.name] += rows
         if declared and self._inserted[table.name] >= SAVE_BULK and isinstance(self._engine, SegmentStore):
@@ -131,7 +130,7 @@ class SearchIndexes:
             self.follow(table, declared)
 
     def follow(self, table: Table, names: Iterable[str], *, save_from: int = SAVE_FROM) -> dict[str, ColumnIndex]:
-        """The indexes of some columns of a table, brought up to its present state."""
+        """Return the indexes of some columns of a table, brought up to date."""
         with self._lock:
             following = self._following.setdefault(table.name, new_lock())
         with following:
@@ -157,7 +156,7 @@ class SearchIndexes:
             return known
 
     def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
-        """Take what happened since the version that these have in common."""
+        """Read what changed since the version that these followers share."""
         names = [follower.column.name for follower in followers]
         more = True
         while more:
@@ -175,7 +174,7 @@ class SearchIndexes:
                 follower.version = found.version
 
     def scrub(self) -> None:
-        """Leave nothing in segments of rows that were changed or deleted by this workspace."""
+        """Remove from segments the rows that this workspace changed or deleted."""
         if not isinstance(self._engine, SegmentStore):
             return
         for table, name, segment, found in self._engine.outdated_segments():
@@ -189,7 +188,7 @@ class SearchIndexes:
                 self._engine.replace_segment(table.name, name, fresh)
 
     def keep_only(self, tables: Collection[str]) -> None:
-        """Drop the indexes of tables that are no more."""
+        """Drop the indexes of tables that no longer exist."""
         with self._lock:
             gone = [key for key in self._followers if key[0] not in tables]
             dropped = [self._followers.pop(key) for key in gone]
@@ -197,14 +196,14 @@ class SearchIndexes:
             self._allowance.release(dropped)
 
     def drop(self, key: Key, follower: _Follower) -> None:
-        """Let an index go, unless there is another in its place."""
+        """Drop an index, unless another has replaced it."""
         with self._lock:
             if self._followers.get(key) is follower:
                 del self._followers[key]
 
 
 class _Dropping:
-    """Lets an index go; does not keep its workspace."""
+    """Drops an index; holds only a weak reference to its workspace."""
 
     def __init__(self, indexes: SearchIndexes, key: Key, follower: _Follower) -> None:
         self._indexes, self._key, self._follower = weakref.ref(indexes), key, follower
@@ -220,7 +219,7 @@ def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
 
 
 def _latest_places(rows: Rows) -> Rows:
-    """The places of rows, each once: a row told twice counts as told last."""
+    """Return the positions of rows, the last one for a repeated row."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)
     _, last = np.unique(rows[::-1], return_index=True)

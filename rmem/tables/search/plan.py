@@ -1,7 +1,7 @@
-"""From a statement with search operators to one that an engine can run: `rmem_score(k, alias._row)` where operators
-stood, the scores that answer it, and whether the best rows of one score are enough.
+"""Plan statements with search operators: replace them by `rmem_score(k, alias._row)`, and decide which scores are
+needed and whether the best rows of one score are enough.
 
-`SearchPlan` is what a statement says whatever the values of its parameters; `SearchRun` is one run of it."""
+`SearchPlan` does not depend on parameter values; `SearchRun` is one run of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _INDEX_METHODS = ("search", "deeplake_index")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best rows of one score of one table are wanted."""
+    """A request for the best rows by one score of one table."""
 
     score: int
     alias: str
@@ -53,7 +53,7 @@ class Ranking:
     """Whether rows of equal score are told apart by more than their number."""
 
     def counts(self, parameters: Sequence[Any]) -> tuple[int, int] | None:
-        """LIMIT and OFFSET; None where they are no plain numbers."""
+        """Return LIMIT and OFFSET; None if they are not plain numbers."""
         count = whole(self.limit, parameters)
         skipped = 0 if self.offset is None else whole(self.offset, parameters)
         return None if count is None or skipped is None else (count, skipped)
@@ -61,7 +61,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """WHERE asks for a score of a table above a number."""
+    """A WHERE condition that a score is above a number."""
 
     score: int
     alias: str
@@ -71,7 +71,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """What a statement searches. Made once, used by many runs at a time."""
+    """What a statement searches. Built once, used by many runs at a time."""
 
     tree: exp.Expression
     operators: list[SearchOperator]
@@ -84,7 +84,7 @@ class SearchPlan:
     """Whether an ORDER BY has its direction from the value of a parameter, so that the plan fits that value only."""
 
     def lines(self, parameters: Sequence[Any]) -> list[str]:
-        """What EXPLAIN says of the searches."""
+        """Return the lines of EXPLAIN about searches."""
         lines = [_line(operator) for operator in self.operators]
         counts = None if self.ranking is None else self.ranking.counts(parameters)
         if self.ranking is not None and counts is not None:
@@ -94,7 +94,7 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """The scores of one run, and the rows outside which a table has none that WHERE lets through."""
+    """The scores of one run, and the rows that can pass WHERE."""
 
     scores: list[SearchScores]
     narrowed: dict[str, Rows]
@@ -105,7 +105,7 @@ def has_search(tree: exp.Expression) -> bool:
 
 
 def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> SearchPlan:
-    """Plan a statement that is bound: every column in it has the name of its source. The tree is changed."""
+    """Plan a bound statement; changes the tree."""
     by_value = order_best_first(tree, parameters)
     nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[str, str], int] = {}
@@ -187,7 +187,7 @@ def _queries(search: Search) -> Any:
 
 
 def _dimension(search: Search, column: VectorColumn | VectorsColumn) -> int:
-    """The dimension of the query, which must be one that the column has."""
+    """Return the dimension of the query, checked against the column."""
     given = int(_queries(search).shape[1])
     held = column.dimensions()
     if held and given not in held:
@@ -208,7 +208,7 @@ def row_of(alias: str) -> exp.Column:
 
 
 def _line(operator: SearchOperator) -> str:
-    """`Search: bm25 index notes_text on notes(text)`."""
+    """Format `Search: bm25 index notes_text on notes(text)`."""
     parts = []
     forms = (COSINE, BM25) if operator.form == HYBRID else (operator.form,)
     for form, column in zip(forms, operator.columns, strict=True):
@@ -223,7 +223,7 @@ def _line(operator: SearchOperator) -> str:
 
 
 def _score_of(node: exp.Expr) -> tuple[int, str] | None:
-    """The number and the alias of a score."""
+    """Return the number and the alias of a score."""
     while isinstance(node, exp.Paren | exp.Alias):
         node = node.this
     if isinstance(node, exp.Anonymous) and node.name == SCORE:
@@ -233,7 +233,7 @@ def _score_of(node: exp.Expr) -> tuple[int, str] | None:
 
 
 def _leading_score(tree: exp.Expr) -> tuple[int, str] | None:
-    """The score that a SELECT orders its rows by."""
+    """Return the score that a SELECT orders by."""
     order = tree.args.get("order")
     if not isinstance(tree, exp.Select) or not isinstance(order, exp.Order) or _gathers(tree):
         return None
@@ -242,7 +242,7 @@ def _leading_score(tree: exp.Expr) -> tuple[int, str] | None:
 
 
 def _gathers(select: exp.Select) -> bool:
-    """Whether a row of the answer is made of more than one row."""
+    """Return whether a result row combines several rows."""
     if select.args.get("group") or select.args.get("having") or select.args.get("distinct"):
         return True
     for part in (*select.expressions, select.args["order"]):
@@ -255,7 +255,7 @@ def _gathers(select: exp.Select) -> bool:
 
 
 def _break_ties(tree: exp.Expr) -> None:
-    """Rows of equal score stand in the order of their numbers, so that the same question has the same answer."""
+    """Order rows of equal score by row number, so that results are repeatable."""
     found = _leading_score(tree)
     if found is None:
         return
@@ -283,7 +283,7 @@ def _ranking(tree: exp.Expr) -> Ranking | None:
 
 
 def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
-    """Whether leaving out rows of a source leaves out rows of the answer and does nothing else."""
+    """Return whether leaving out rows of a source only leaves out rows of the result."""
     named = [table for table in tree.find_all(exp.Table) if table.alias_or_name == alias]
     if len(named) != 1:
         return False

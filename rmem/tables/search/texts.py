@@ -1,4 +1,4 @@
-"""The texts of a column, indexed by our analyser: postings for BM25, as recall has them for memories."""
+"""The BM25 index of a TEXT column, with the analyser and postings that recall uses for memories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTS = ("terms", "offsets", "rows", "counts")
 
 
 class TextColumn:
-    """The index of one TEXT column. Rows whose text is NULL are not in it."""
+    """The index of one TEXT column, without NULL rows."""
 
     def __init__(self) -> None:
         self.lock = new_rlock()
@@ -45,7 +45,7 @@ class TextColumn:
         return blocks + self._slots.nbytes + self._lengths.nbytes + 64 * self._postings.tail_entries
 
     def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
-        """Rows that are gone, and rows as they are now. Those whose text is the one that is known stay."""
+        """Apply deleted rows and current rows. Rows with the same text are kept."""
         with self.lock:
             prints = np.array([fingerprint(value) for value in values], np.uint64)
             same = self._drop_changed(gone, rows, prints)
@@ -55,14 +55,14 @@ class TextColumn:
                 self._adopt(self.pack(0, LAST, 0))
 
     def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
-        """Let go of rows that are gone or have another text now; whether there were any."""
+        """Drop rows that are deleted or have another text; return whether there were any."""
         with self.lock:
             dead = self._slots.dead
             self._drop_changed(gone, rows, np.array([fingerprint(value) for value in values], np.uint64))
             return self._slots.dead > dead
 
     def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
-        """Which of the rows have the same text as before."""
+        """Drop changed rows; return which rows have the same text as before."""
         same = self._slots.find_unchanged(rows, prints)
         replaced = replaced_rows(gone, rows, same)
         if replaced.size:
@@ -73,7 +73,7 @@ class TextColumn:
         return same
 
     def read(self) -> None:
-        """Index the texts that were not yet; goes on where a time limit stopped it."""
+        """Index pending texts; continue where a time limit stopped it."""
         with self.lock:
             while self._unread:
                 some = self._next()
@@ -88,7 +88,7 @@ class TextColumn:
                     del self._unread[row]
 
     def _next(self) -> list[int]:
-        """The rows whose texts are read next, some moments' work."""
+        """Return the rows to index next, a moment's work."""
         some: list[int] = []
         length = 0
         for row, (text, _) in self._unread.items():
@@ -118,7 +118,7 @@ class TextColumn:
         self._lengths.append(lengths.astype(np.int32))
 
     def pack(self, first: int, last: int, changes: int) -> Segment:
-        """The rows first…last, which were read, as a segment."""
+        """Pack the indexed rows first…last as a segment."""
         with self.lock:
             slots = self._slots.between(first, last)
             keep = np.full(self._slots.size, -1, np.int64)
@@ -141,18 +141,18 @@ class TextColumn:
             self._lengths.append(arrays["lengths"])
 
     def _adopt(self, segment: Segment) -> None:
-        """Become what a segment holds."""
+        """Replace an empty index by a segment."""
         self._postings, self._slots, self._lengths = Postings(), Slots(), GrowingArray(np.int32)
         self.absorb(segment)
 
     @staticmethod
     def is_sound(segment: Segment) -> bool:
-        """Whether the parts of a segment fit each other."""
+        """Return whether the parts of a segment are consistent."""
         sizes = {segment.arrays[name].shape for name in ("rows", "prints", "lengths")}
         return sizes == {(segment.rows,)} and sound_postings(segment.arrays, "terms", segment.rows)
 
     def texts(self) -> Texts:
-        """All texts as they are now."""
+        """Return a snapshot of all texts."""
         with self.lock:
             self.read()
             if self._texts is None:
@@ -162,7 +162,7 @@ class TextColumn:
 
 
 class Texts:
-    """The living texts of a column by position, as BM25 wants them. Stays as it is when the column changes."""
+    """A snapshot of the live texts of a column by position, for BM25."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Texts:
         self.average_length = float(lengths.mean()) if lengths.size else 0.0
 
     def matches(self, terms: Sequence[int]) -> Matches:
-        """Where each of some terms occurs."""
+        """Return where each of some terms occurs."""
         with self._lock:
             slots, counts, ends = self._postings.lookup(terms)
         at = slots.astype(np.int64)
@@ -199,7 +199,7 @@ class Texts:
         return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
 
     def score(self, question: str) -> Scored:
-        """BM25 of every text for the words of a question, and what a text could score at most."""
+        """Return BM25 of every text for a question, and the highest possible score."""
         return score_words(self, _words(question))
 
 

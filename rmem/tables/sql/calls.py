@@ -12,7 +12,7 @@ from .scope import Scope, fold_name, only, shown, unsupported
 
 
 class Calls(Predicates):
-    """The part of Expressions that looks at calls."""
+    """The part of Expressions that binds calls."""
 
     def _function(self, node: exp.Anonymous, scope: Scope) -> str:
         name = fold_name(node.this)
@@ -147,7 +147,7 @@ class Calls(Predicates):
 
 
 def aggregate_parts(node: exp.Anonymous) -> tuple[list[exp.Expression], bool, list[exp.Ordered]]:
-    """The arguments of an aggregate, whether they are DISTINCT, and its ORDER BY."""
+    """Return the arguments of an aggregate, whether it is DISTINCT, and its ORDER BY."""
     arguments = list(node.expressions)
     distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
     if distinct:

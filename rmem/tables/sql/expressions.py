@@ -68,10 +68,10 @@ MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
 
 
 class Expressions(Calls):
-    """The part of a Binder that looks at expressions."""
+    """The part of a Binder that binds expressions."""
 
     def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
-        """The type of an expression. `want` is what its place expects, for what has no type of its own."""
+        """Bind an expression and return its type. `want` is the type for what has none of its own."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         check()

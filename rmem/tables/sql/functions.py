@@ -1,5 +1,4 @@
-"""The functions and operators that statements may use: PostgreSQL's names, what they take and what they give.
-Nothing that is not written here can be called."""
+"""The functions and operators that statements may use, with PostgreSQL's names and types. Unlisted ones are refused."""
 
 from __future__ import annotations
 
@@ -102,7 +101,7 @@ _INSTEAD = {
 
 
 def unknown_function(name: str) -> SqlUnsupportedError:
-    """The error for a function that cannot be called here."""
+    """Return the error for an unlisted function."""
     instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
     known = instead in scalars or instead in aggregates or instead in sets
     if name in POSTGRES_ONLY and not known:
@@ -118,7 +117,7 @@ _POSTGRES_UNITS = frozenset("century decade isoyear julian microseconds millenni
 
 
 def check_unit(function: str, unit: str) -> None:
-    """Refuse a field of a time that is not known here."""
+    """Refuse an unknown field of a time."""
     known = _UNITS.get(function, _UNITS["date_part"])
     if unit in _POSTGRES_UNITS or (unit in _UNITS["date_part"] and unit not in known):
         raise unsupported(f'unit "{unit}" of {function}()')
@@ -158,7 +157,7 @@ UNARIES = "-(number*) number*; -(interval) interval"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One way to call a function. `key` names what an engine has to do: `round(numeric, int4)`."""
+    """One signature of a function. `key` names it for engines: `round(numeric, int4)`."""
 
     name: str
     takes: tuple[str, ...]
@@ -172,7 +171,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that was understood: the signature, and the types its arguments have to have."""
+    """A resolved call: the signature and the types of its arguments."""
 
     signature: Signature
     takes: tuple[str, ...]
@@ -209,7 +208,7 @@ _PREFERRED = ("float8", "text", "timestamptz", "bool", "interval")
 
 
 def resolve(known: dict[str, list[Signature]], name: str, given: list[str], shown: str = "") -> Call:
-    """Choose the way of calling that fits best, as PostgreSQL does."""
+    """Choose the best signature, as PostgreSQL does."""
     signatures = known.get(name)
     if signatures is None:
         raise unknown_function(name)
@@ -235,7 +234,7 @@ def _ways(signatures: list[Signature]) -> str:
 
 
 def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
-    """How far arguments are from a signature, and the call with its types filled in."""
+    """Return how far arguments are from a signature, and the call with its types filled in."""
     takes = signature.takes
     if signature.variadic:
         if len(given) < len(takes):
@@ -267,7 +266,7 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
 
 
 def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:
-    """What `anyelement` stands for; None where the arguments do not agree."""
+    """Return the type of `anyelement`; None if the arguments disagree."""
     chosen = UNKNOWN
     for take, have in zip(takes, given, strict=True):
         if take == "anyarray" and have not in (UNKNOWN, "") and not is_array(have):

@@ -11,7 +11,7 @@ from .scope import Scope, bound_column, fold_name
 
 
 def has_aggregates(node: exp.Expression) -> bool:
-    """Whether an expression holds an aggregate of its own query, outside of subqueries and windows."""
+    """Return whether an expression contains an aggregate, outside of subqueries and windows."""
     return any(True for _ in _aggregates(node))
 
 
@@ -64,7 +64,7 @@ def check_grouping(node: exp.Select, scope: Scope) -> None:
 
 
 def check_distinct(node: exp.Select) -> None:
-    """DISTINCT can only be ordered by what it selects; DISTINCT ON begins its order with its own keys."""
+    """Check DISTINCT: it is ordered by what it selects; DISTINCT ON begins its order with its keys."""
     distinct, order = node.args.get("distinct"), node.args.get("order")
     if distinct is None or order is None:
         return

@@ -1,4 +1,4 @@
-"""Name the columns of a result that were given no name, as PostgreSQL does."""
+"""Name the columns of a result that have no name, as PostgreSQL does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def output_name(node: exp.Expression) -> str:
 
 
 def _output_name(node: exp.Expression) -> tuple[str, int]:
-    """A name, and how good it is: 2 a real name, 1 a makeshift, 0 none."""
+    """Return a name and its quality: 2 a real name, 1 a default, 0 none."""
     if isinstance(node, exp.Alias):
         return str(node.alias), 2
     if isinstance(node, exp.Column):

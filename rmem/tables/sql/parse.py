@@ -1,5 +1,5 @@
-"""Parse one statement of PostgreSQL's dialect. What cannot be read, or is too long or too deep to be read safely,
-is refused here; what may be said at all is decided in `bind`."""
+"""Parse one statement of PostgreSQL's dialect. Refuse what cannot be parsed, or is too long or too deep; `bind` decides
+what is allowed."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that was read: its tree, and whether only its plan is asked for."""
+    """A parsed statement: its tree, and whether it is an EXPLAIN."""
 
     tree: exp.Expression
     explain: bool = False
 
 
 def parse(sql: str) -> Statement:
-    """Read exactly one statement."""
+    """Parse exactly one statement."""
     if not isinstance(sql, str):
         raise SqlError(f"sql must be a text, got {type(sql).__name__}")
     if len(sql) > MAX_LENGTH:
@@ -73,7 +73,7 @@ def _tokens(sql: str) -> list[Token]:
 
 
 def split(sql: str) -> list[str]:
-    """The statements of a script, each ended by `;`."""
+    """Split a script at `;`."""
     ends = [token.start for token in _tokens(sql) if token.token_type == TokenType.SEMICOLON]
     parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
     found = [part.strip() for part in parts if Dialect().tokenize(part)]
@@ -108,7 +108,7 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
 
 
 def _values_as_select(tree: exp.Expression) -> exp.Expression:
-    """VALUES as a statement is a SELECT of them."""
+    """Turn a VALUES statement into a SELECT."""
     if not isinstance(tree, exp.Values):
         return tree
     rest = {key: tree.args.pop(key, None) for key in ("order", "limit", "offset", "with_")}
@@ -117,7 +117,7 @@ def _values_as_select(tree: exp.Expression) -> exp.Expression:
 
 
 def is_phrase(words: str) -> bool:
-    """Whether some words can stand inside of a statement without ending what is around them."""
+    """Return whether words can stand inside a statement without ending what surrounds them."""
     try:
         tokens = Dialect().tokenize(words)
     except SqlglotError:
@@ -165,7 +165,7 @@ def _check_depth(tokens: list[Token]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of a parser's message, without the marks of a terminal."""
+    """Return the first line of a parser's message, without terminal codes."""
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
         near = first.get("highlight") or ""

@@ -1,4 +1,4 @@
-"""Bind FROM: tables, WITH queries, subqueries, functions and joins; and the stars that stand for their columns."""
+"""Bind FROM: tables, WITH queries, subqueries, functions and joins; and expand stars."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_VIEWS = 100
 
 
 class Relations:
-    """The part of a Binder that looks at FROM."""
+    """The part of a Binder that binds FROM."""
 
     def __init__(self, binder: Binder) -> None:
         self.binder = binder
@@ -57,14 +57,14 @@ class Relations:
         return source
 
     def _bracketed_join(self, node: exp.Subquery, scope: Scope) -> Source:
-        """`FROM (a JOIN b ON …)`: only brackets."""
+        """Bind `FROM (a JOIN b ON …)`."""
         if node.args.get("alias") is not None:
             raise SqlUnsupportedError(f"an alias of a join is not supported: {shown(node)}")
         return self.relation(node.this, scope)
 
     @staticmethod
     def _plain_function(node: exp.Lateral) -> exp.Table:
-        """A function in FROM sees the sources before it with LATERAL and without."""
+        """Drop LATERAL of a function, which sees earlier sources anyway."""
         only(node, "this", "alias", "ordinality")
         if not isinstance(node.this, exp.Anonymous):
             raise unsupported("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
@@ -106,7 +106,7 @@ class Relations:
         return self._add_source(node, scope, table.name, columns)
 
     def _view(self, node: exp.Table, view: Table, scope: Scope) -> Source:
-        """The query of a view in the place of its name, with the columns that it had when it was made."""
+        """Replace a view by its query, with the columns it had when it was created."""
         if view.name in self.binder.views:
             raise SqlError(f'view "{view.name}" would read itself')
         self._views += 1
@@ -149,7 +149,7 @@ class Relations:
         return self._add_source(node, scope, name, columns)
 
     def _subquery_source(self, node: exp.Expression, scope: Scope, around: Scope | None = None) -> Source:
-        """A subquery does not see the sources beside it, and nothing but `around` if that is given."""
+        """Bind a subquery, which sees nothing but `around`, if given."""
         around = around or Scope(outer=scope.outer, queries=scope.queries)
         if isinstance(node, exp.Values):
             columns = self.binder.query(node, around)
@@ -211,7 +211,7 @@ class Relations:
         shared: list[str],
         side: str,
     ) -> None:
-        """USING (a): the columns of both sides become one; the join's condition is written out."""
+        """Bind USING (a): merge the columns of both sides and write out the condition."""
         conditions = []
         for name in shared:
             left = self._using_column(name, before, scope.merged)
@@ -245,7 +245,7 @@ class Relations:
     # -- stars --------------------------------------------------------------------------------------------
 
     def expand_star(self, item: exp.Expression, scope: Scope) -> list[exp.Expression]:
-        """The columns that `*` and `t.*` stand for."""
+        """Return the columns of `*` and `t.*`."""
         if isinstance(item, exp.Star):
             only(item)
             return self._all(scope)
@@ -274,7 +274,7 @@ class Relations:
         return [self._with_alias(bound_column(source, name, kind), name) for name, kind in source.columns]
 
     def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
-        """Move a function that gives rows from the list of a SELECT into FROM."""
+        """Move a set function from the SELECT list into FROM."""
         name = fold_name(call.this)
         if any(item.meta.get("lifted") for item in node.find_all(exp.Column)) or (
             name in functions.SET_COLUMNS and len(functions.SET_COLUMNS[name]) > 1

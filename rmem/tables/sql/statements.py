@@ -24,7 +24,7 @@ from .scope import (
 
 
 def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
-    """Bind any statement that reads or writes rows; what it answers."""
+    """Bind a statement that reads or writes rows; return its result columns."""
     if isinstance(tree, exp.Query):
         return binder.query(tree, None)
     if isinstance(tree, exp.Insert):
@@ -53,7 +53,7 @@ def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, 
 
 
 def _bind_value(binder: Binder, node: exp.Expression, scope: Scope, table: Table, column: str) -> None:
-    """Bind a value that is written into a column."""
+    """Bind a value for a column."""
     found = table.column(column)
     if found is None:
         raise missing_column(column, table)
@@ -212,7 +212,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
 
 
 def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, table: Table) -> list[exp.Expression]:
-    """SET a = 1, b = 2: one equation for each column."""
+    """Bind SET a = 1, b = 2: one assignment per column."""
     done: list[exp.Expression] = []
     seen: set[str] = set()
     for item in items:

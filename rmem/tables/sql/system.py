@@ -1,4 +1,4 @@
-"""`pg_indexes` and `information_schema`: what a workspace may know of itself, written into the statement as JSON."""
+"""`pg_indexes` and `information_schema` of a workspace, written into the statement as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLUMNS = {
 
 
 def system_relation(name: str, node: exp.Table, catalogue: Mapping[str, Table], workspace: str) -> exp.Subquery:
-    """A subquery with the rows of a system view, in the place of its name."""
+    """Return a subquery with the rows of a system view."""
     rows = json.dumps(_rows(name, catalogue, workspace)).replace("'", "''")
     kinds = {column: "int" if column == "ordinal_position" else "text" for column in _COLUMNS[name].split()}
     items = ", ".join(f"(value->>{at})::{kind} AS {column}" for at, (column, kind) in enumerate(kinds.items()))
@@ -59,7 +59,7 @@ def _indexes(table: Table) -> list[Index]:
 
 
 def definition(index: Index, workspace: str) -> str:
-    """The statement that would make an index."""
+    """Return the CREATE INDEX statement of an index."""
     unique = "UNIQUE " if index.unique else ""
     method = "deeplake_index" if index.method == "search" else index.method
     columns = ", ".join(_quote(column) for column in index.columns)
