@@ -560,7 +560,7 @@ class Brain:
             self.store.touch(touched, time.time())
 
     def last_recalls(self, count: int) -> list[Recall]:
-        """The last recalls of this Brain, the newest first, for whoever looks after it."""
+        """Return the last recalls of this Brain, newest first, for diagnosis."""
         return self._recalls.latest(count)
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:

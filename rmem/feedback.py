@@ -164,7 +164,7 @@ class Recalls:
                 self._last.popitem(last=False)
 
     def latest(self, count: int) -> list[Recall]:
-        """The last recalls, the newest first."""
+        """Return the last recalls, newest first."""
         with self._lock:
             return list(islice(reversed(self._last.values()), count))
 

@@ -88,7 +88,7 @@ def serve(
         )
         click.echo(click.style(warning, fg="red", bold=True), err=True)
 
-    def tell(token: str) -> None:
+    def print_token(token: str) -> None:
         if cli.json:
             cli.document({"url": _url(settings), "token": token})
             return
@@ -97,7 +97,7 @@ def serve(
 
     where = settings.data if settings.store is None else "a PostgreSQL database"
     cli.note(f"Serving {where} at {_url(settings)}")
-    run(settings, on_first_token=tell)
+    run(settings, on_first_token=print_token)
 
 
 @serve.command()

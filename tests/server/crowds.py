@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-def run_in_transaction(count: int, act: Callable[[int], None]) -> None:
+def together(count: int, act: Callable[[int], None]) -> None:
     failures: list[BaseException] = []
 
     def run(number: int) -> None:

@@ -398,17 +398,17 @@ def test_a_token_without_a_server_is_refused(tmp_path, monkeypatch):
     "url", ["localhost:8080", "ftp://host", "http://user:secret@host", "http://host:port", "http://h?x=1"]
 )
 def test_addresses_are_checked(url):
-    with pytest.raises(ConfigError, match="api_url") as unsupported:
+    with pytest.raises(ConfigError, match="api_url") as refused:
         Client(token="t", api_url=url)
-    assert "secret" not in str(unsupported.value)
+    assert "secret" not in str(refused.value)
 
 
 def test_a_server_that_refuses_says_why(table_server):
-    with Client(token="forged", api_url=table_server.url) as client, pytest.raises(RemoteError) as unsupported:
+    with Client(token="forged", api_url=table_server.url) as client, pytest.raises(RemoteError) as refused:
         client.list_tables()
-    assert unsupported.value.status == 401
-    assert "forged" not in str(unsupported.value) + repr(client)
+    assert refused.value.status == 401
+    assert "forged" not in str(refused.value) + repr(client)
     lost = Client(token=table_server.token, api_url=table_server.url, workspace_id="nowhere")
-    with lost, pytest.raises(RemoteError, match="workspace") as unsupported:
+    with lost, pytest.raises(RemoteError, match="workspace") as refused:
         lost.list_tables()
-    assert unsupported.value.status == 404
+    assert refused.value.status == 404

@@ -138,9 +138,9 @@ def test_an_idle_connection_that_was_closed_is_replaced(server, client):
 
 def test_giving_up_says_why(server, client):
     server.script = [(503, {"error": "the store is busy; try again"})] * 9
-    with pytest.raises(RemoteError, match="the store is busy") as unsupported:
+    with pytest.raises(RemoteError, match="the store is busy") as refused:
         client.list_tables()
-    assert unsupported.value.status == 503
+    assert refused.value.status == 503
     assert len(server.seen) == 5
 
 
@@ -149,9 +149,9 @@ def test_a_server_that_is_not_there(monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with Client(api_url=url) as client, pytest.raises(RemoteError, match="cannot be reached") as unsupported:
+    with Client(api_url=url) as client, pytest.raises(RemoteError, match="cannot be reached") as refused:
         client.list_tables()
-    assert unsupported.value.status == 503
+    assert refused.value.status == 503
 
 
 def test_a_server_that_does_not_answer_in_time():
@@ -161,10 +161,10 @@ def test_a_server_that_does_not_answer_in_time():
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with (
             Client(api_url=url, timeout=0.05) as client,
-            pytest.raises(RemoteError, match=r"within 0\.05 s") as unsupported,
+            pytest.raises(RemoteError, match=r"within 0\.05 s") as refused,
         ):
             client.list_tables()
-    assert unsupported.value.status == 504
+    assert refused.value.status == 504
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_a_server_that_does_not_answer_in_time():
 )
 def test_each_status_is_an_error_of_ours(server, client, status, message, error):
     server.script = [(status, {"error": message})]
-    with pytest.raises(error, match=message) as unsupported:
+    with pytest.raises(error, match=message) as refused:
         client.query("SELECT 1")
-    assert type(unsupported.value) is error
-    assert unsupported.value.status == status
-    assert TOKEN not in str(unsupported.value)
+    assert type(refused.value) is error
+    assert refused.value.status == status
+    assert TOKEN not in str(refused.value)
 
 
 @pytest.mark.parametrize("answer", [(200, b"<html>"), (302, b"", {"Location": "http://elsewhere/"}), (500, b"\xff")])
@@ -227,6 +227,6 @@ def test_the_organisation_of_a_token():
 
 
 def test_a_token_with_a_line_break_is_refused_without_showing_it():
-    with pytest.raises(ConfigError) as unsupported:
+    with pytest.raises(ConfigError) as refused:
         Client(token="secret\nInjected: header", api_url="http://localhost")
-    assert "secret" not in str(unsupported.value)
+    assert "secret" not in str(refused.value)

@@ -85,9 +85,9 @@ def test_nothing_is_lost_and_no_chunk_is_too_long(text, size, overlap):
     [(0, 0, "chunk_size"), (10, 10, "chunk_overlap"), (10, -1, "chunk_overlap"), (True, 0, "chunk_size")],
 )
 def test_sizes_are_checked(size, overlap, field):
-    with pytest.raises(InputError) as unsupported:
+    with pytest.raises(InputError) as refused:
         check_sizes(size, overlap)
-    assert unsupported.value.field == field
+    assert refused.value.field == field
 
 
 # Markdown
@@ -156,9 +156,9 @@ def test_encodings_are_told_by_their_mark(tmp_path, encoding):
 def test_what_cannot_be_read_is_named(tmp_path, name, content, told):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InputError, match=told) as unsupported:
+    with pytest.raises(InputError, match=told) as refused:
         chunks_of(path, 100, 10)
-    assert unsupported.value.field == "path"
+    assert refused.value.field == "path"
 
 
 def test_missing_files_and_folders_are_named(tmp_path):

@@ -59,9 +59,9 @@ def test_the_type_of_a_column_is_told_from_its_values(values, type):
     ],
 )
 def test_a_column_without_a_type_is_refused(values, told):
-    with pytest.raises(InputError, match=told) as unsupported:
+    with pytest.raises(InputError, match=told) as refused:
         infer_type("c", values)
-    assert unsupported.value.field == "c"
+    assert refused.value.field == "c"
 
 
 def test_vectors_of_one_column_have_one_dimension():
@@ -156,9 +156,9 @@ def test_a_schema_must_agree_with_the_table(client):
 
 def test_unknown_columns_are_told_with_the_nearest_name(client):
     client.ingest("t", {"outcome": ["x"]})
-    with pytest.raises(RemanenceError, match="table 't' has no field 'outcom'; did you mean 'outcome'") as unsupported:
+    with pytest.raises(RemanenceError, match="table 't' has no field 'outcom'; did you mean 'outcome'") as refused:
         client.ingest("t", {"outcom": ["y"]})
-    assert isinstance(unsupported.value, UnknownFieldError | InputError)
+    assert isinstance(refused.value, UnknownFieldError | InputError)
 
 
 def test_texts_that_are_no_unicode_are_refused(client):

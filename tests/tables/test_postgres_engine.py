@@ -412,9 +412,9 @@ def test_broken_constraints_leave_nothing_and_say_what(docs):
         docs.run(plan("SELECT 1 / 0"))
     with pytest.raises(SqlError):
         docs.run(plan("SELECT 'x'::integer"))
-    with pytest.raises(NoSuchTableError) as unsupported:
+    with pytest.raises(NoSuchTableError) as refused:
         docs.run(plan("SELECT 1 FROM nothing", table=None))
-    assert docs._tenant.schema not in str(unsupported.value)
+    assert docs._tenant.schema not in str(refused.value)
     assert titles(docs) == ["a"]
 
 

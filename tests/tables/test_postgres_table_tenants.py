@@ -157,9 +157,9 @@ def test_a_table_of_another_and_one_that_is_not_there_are_answered_alike(tenants
     _, _, mallory = tenants
     told = []
     for name in ("vault", "other"):
-        with pytest.raises(TableError) as unsupported:
+        with pytest.raises(TableError) as refused:
             mallory.query(f"SELECT * FROM {name}")
-        told.append(str(unsupported.value).replace(name, "…"))
+        told.append(str(refused.value).replace(name, "…"))
     assert told[0] == told[1]
 
 
