@@ -22,9 +22,9 @@ from sqlglot.optimizer.qualify import qualify
 from rmem.errors import RemanenceError
 from rmem.tables.catalog import Table
 from rmem.tables.sql.bind import Binder
+from rmem.tables.sql.expression_types import NAMES, read_type
 from rmem.tables.sql.parameters import number_parameters
 from rmem.tables.sql.parse import parse
-from rmem.tables.sql.types import NAMES, read_type
 from rmem.tables.workspace import Workspace
 
 _TESTS = Path(__file__).parent.parent / "tests" / "tables"

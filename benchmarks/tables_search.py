@@ -88,7 +88,7 @@ def child(folder: Path, address: str, update: str) -> dict[str, Any]:
     """In a process of its own: open, update if asked to, search."""
     started = time.perf_counter()
     import numpy as np
-    from rmem.bench.child import resident_bytes
+    from rmem_bench.child import resident_bytes
 
     from rmem.tables.workspace import Workspace
     from rmem.testing.synthetic import synthetic_questions

@@ -92,7 +92,7 @@ def backup(address: str | Path | None, target: str | Path, on_progress: Progress
             copy = sqlite3.connect(partial)
             try:
                 (count,) = source.execute("SELECT count(*) FROM memories").fetchone()
-                source.backup(copy, pages=1024, progress=_reported(on_progress))
+                source.backup(copy, pages=1024, progress=_report_progress(on_progress))
                 copy.execute("PRAGMA journal_mode = DELETE")
                 (sound,) = copy.execute("PRAGMA quick_check").fetchone()
                 head = audit.last_head(copy)
@@ -112,7 +112,7 @@ def backup(address: str | Path | None, target: str | Path, on_progress: Progress
     return {"target": str(path), "memories": count, "bytes": path.stat().st_size}
 
 
-def _reported(on_progress: Progress | None) -> Callable[[int, int, int], object] | None:
+def _report_progress(on_progress: Progress | None) -> Callable[[int, int, int], object] | None:
     if on_progress is None:
         return None
     return lambda status, remaining, total: on_progress(total - remaining, total)

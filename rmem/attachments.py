@@ -51,9 +51,9 @@ def _restore_value(value: Any, blobs: Mapping[str, Mapping[str, Any]]) -> Any:
         whole = blobs.get(value)
         if whole is not None and whole["bytes"]:
             return b64decode(whole["data"].partition(",")[2])
-        for name, one in blobs.items():
+        for name, blob in blobs.items():
             if name in value:
-                value = value.replace(name, one["data"])
+                value = value.replace(name, blob["data"])
         return value
     if isinstance(value, dict):
         return {key: _restore_value(inside, blobs) for key, inside in value.items()}
@@ -104,7 +104,7 @@ class _BlobCollector:
         return [self.value(inside, depth + 1) for inside in value] if isinstance(value, list | tuple) else value
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
-        inside = {key: self.value(one, depth + 1) for key, one in value.items()}
+        inside = {key: self.value(member, depth + 1) for key, member in value.items()}
         data = inside.get("data")
         if isinstance(data, str) and (media := _stated_media(value)) and _BASE64.fullmatch(data):
             inside["data"] = self._name(data, media, len(data) * 3 // 4)

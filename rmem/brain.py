@@ -560,7 +560,7 @@ class Brain:
             self.store.touch(touched, time.time())
 
     def last_recalls(self, count: int) -> list[Recall]:
-        """The last recalls of this Brain, the newest first, for whoever looks after it."""
+        """Return the last recalls of this Brain, newest first, for diagnosis."""
         return self._recalls.latest(count)
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
@@ -574,14 +574,14 @@ class Brain:
         return feedback[0]
 
     def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
-        asked = feedback[0].question
-        if asked is not None and self.privacy is not None:
-            asked = self.privacy.question(asked)
+        question = feedback[0].question
+        if question is not None and self.privacy is not None:
+            question = self.privacy.question(question)
         wish = self.store.get_meta(QUESTIONS)
         if wish is None and self.store.encryption is not None:
             wish = "none"  # a question reveals much of what it found
-        kept = stored_question(asked, wish)
-        self.store.add_feedback([replace(one, question=kept) for one in feedback])
+        kept = stored_question(question, wish)
+        self.store.add_feedback([replace(entry, question=kept) for entry in feedback])
 
     @property
     def graph(self) -> Graph:

@@ -44,8 +44,8 @@ class ChatModel:
             longest_wait=longest_wait,
         )
 
-    def ask(self, task: str, material: str) -> str:
-        """The model's answer to a task (the system's message) about some material (the user's message)."""
+    def complete(self, task: str, material: str) -> str:
+        """Return the model's answer to a task (the system message) about some material (the user message)."""
         messages = [
             {"role": "system", "content": task},
             {"role": "user", "content": material.encode("utf-8", "replace").decode()},
@@ -58,7 +58,8 @@ class ChatModel:
 
 
 def parse_chat_spec(spec: str, what: str) -> tuple[str, str]:
-    """Model and address in `chat`, `chat:MODEL` or `chat:MODEL@URL`; what is left out comes from the environment."""
+    """Parse `chat`, `chat:MODEL` or `chat:MODEL@URL` into model and address; missing parts come from the
+    environment."""
     match = re.fullmatch(r"chat(?::(?P<model>(?!//).+?)(?:@(?P<url>https?://.+))?)?", spec)
     model = (match and match["model"]) or os.environ.get("RMEM_CHAT_MODEL", "")
     url = (match and match["url"]) or os.environ.get("RMEM_CHAT_URL", "")
@@ -71,7 +72,7 @@ def parse_chat_spec(spec: str, what: str) -> tuple[str, str]:
 
 
 def _content(answer: Any) -> str:
-    """The text of the first choice: a text, or parts that hold texts."""
+    """Return the text of the first choice, given as a text or as parts."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     message = (
         choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None

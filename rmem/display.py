@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError
-from .models import Hit, Memory, shortened
+from .models import Hit, Memory, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -46,8 +46,8 @@ def lines_of(rows: Sequence[Memory | Hit]) -> str:
 def _line(number: int, row: Memory | Hit) -> str:
     memory = _memory(row)
     score = [f"{row.score:6.2f}"] if isinstance(row, Hit) else []
-    named = [shortened(_printable(str(getattr(memory, name))), width).ljust(width) for name, width in _WIDTHS.items()]
-    return "  ".join([f"{number:2}.", *score, *named, shortened(_printable(memory.text), _TEXT)])
+    named = [shorten(_printable(str(getattr(memory, name))), width).ljust(width) for name, width in _WIDTHS.items()]
+    return "  ".join([f"{number:2}.", *score, *named, shorten(_printable(memory.text), _TEXT)])
 
 
 def _printable(text: str) -> str:
@@ -70,7 +70,7 @@ def _html_cell(row: Memory | Hit, name: str) -> str:
         return f"{row.score:.2f}" if isinstance(row, Hit) else ""
     if name == "when":
         return f"{_memory(row).when:%Y-%m-%d %H:%M}"
-    return escape(shortened(str(getattr(_memory(row), name)), 200))
+    return escape(shorten(str(getattr(_memory(row), name)), 200))
 
 
 def _html_row(cells: Sequence[str], kind: str) -> str:

@@ -61,8 +61,8 @@ def examine(address: str | Path | None = None) -> list[Finding]:
         findings.append(Finding("store", True, store.describe()))
         findings += store.read_transaction(lambda: [_run_check(check, store) for check in _CHECKS])
         engine = VectorEngine(store, None)
-        if (told := engine.examine()) is not None:
-            findings.append(Finding("vector engine", *told))
+        if (finding := engine.examine()) is not None:
+            findings.append(Finding("vector engine", *finding))
         engine.close()
     finally:
         store.close()

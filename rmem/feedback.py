@@ -89,7 +89,7 @@ class Recall:
             for rank, hit in enumerate(hits[:_MAX_HITS], 1)
         }
 
-    def having(self, places: Mapping[str, Sequence[Any]]) -> Self:
+    def with_hits(self, places: Mapping[str, Sequence[Any]]) -> Self:
         """Return this recall with hits that another process found: their places, as in `hits`."""
         self.hits = {memory_id: _Place(*place) for memory_id, place in places.items()}
         return self
@@ -116,7 +116,7 @@ class Recall:
             self.id, memory_id, self.question, place.agent, place.type, place.rank, float(place.score), yes, time.time()
         )
 
-    def tell(self, feedback: Feedback) -> None:
+    def record(self, feedback: Feedback) -> None:
         """Write feedback to the store of this recall."""
         if self.write is None:
             raise InputError("this hit came from another process; call brain.feedback(hit) here", field="hit")
@@ -164,7 +164,7 @@ class Recalls:
                 self._last.popitem(last=False)
 
     def latest(self, count: int) -> list[Recall]:
-        """The last recalls, the newest first."""
+        """Return the last recalls, newest first."""
         with self._lock:
             return list(islice(reversed(self._last.values()), count))
 

@@ -80,19 +80,19 @@ def stored(check: Check, **facts: Any) -> dict[str, Stored]:
     return {_KEY: Stored(check, **facts)}
 
 
-def declared(cls: type, inside: str = "") -> tuple[Field, ...]:
+def declared_fields(cls: type, inside: str = "") -> tuple[Field, ...]:
     """Return the fields of a dataclass that were declared with `stored`, in their order."""
     found = []
-    for one in fields(cls):
-        if _KEY in one.metadata:
-            kind, _, rest = str(one.type).partition(" | ")
-            required = one.default is MISSING and one.default_factory is MISSING
-            default = one.default if one.default_factory is MISSING else one.default_factory
-            found.append(Field(one.name, kind, rest == "None", required, default, inside, one.metadata[_KEY]))
+    for field in fields(cls):
+        if _KEY in field.metadata:
+            kind, _, rest = str(field.type).partition(" | ")
+            required = field.default is MISSING and field.default_factory is MISSING
+            default = field.default if field.default_factory is MISSING else field.default_factory
+            found.append(Field(field.name, kind, rest == "None", required, default, inside, field.metadata[_KEY]))
     return tuple(found)
 
 
-def compiled(arguments: Iterable[str], expression: str, **names: Any) -> Callable[..., Any]:
+def compile_function(arguments: Iterable[str], expression: str, **names: Any) -> Callable[..., Any]:
     """Compile a function of `arguments` that returns `expression`. Hot paths need it: a loop over the table takes 1.5
     times as long as code that names every field."""
     made: Callable[..., Any] = eval(f"lambda {', '.join(arguments)}: {expression}", names)

@@ -60,8 +60,8 @@ def _memory_of_line(document: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 def _memory(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> Memory:
     memory = build_memory_of({**defaults, **fields})
     if not memory.memory_id:
-        said = json.dumps({**defaults, **fields}, sort_keys=True, default=str)
-        memory.memory_id = f"import-{blake2b(said.encode('utf-8', 'surrogatepass'), digest_size=10).hexdigest()}"
+        fields_text = json.dumps({**defaults, **fields}, sort_keys=True, default=str)
+        memory.memory_id = f"import-{blake2b(fields_text.encode('utf-8', 'surrogatepass'), digest_size=10).hexdigest()}"
     return memory
 
 
@@ -125,7 +125,7 @@ def _text_column(names: list[str], wanted: str | None) -> str:
         double = next(name for name in names if names.count(name) > 1)
         raise InputError(f"the column {double!r} occurs twice; rename one", field="path")
     candidates = _TEXT_COLUMNS if wanted is None else (wanted,)
-    found = next((name for one in candidates for name in names if name.lower() == one.lower()), None)
+    found = next((name for candidate in candidates for name in names if name.lower() == candidate.lower()), None)
     if found is None:
         looked = "text" if wanted is None else wanted
         raise InputError(

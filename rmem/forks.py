@@ -54,15 +54,15 @@ def _alive(watched: WeakValueDictionary[int, Any]) -> list[Any]:
 
 def _before() -> None:
     _notified[:] = _alive(_watched)
-    for one in _notified:
-        one.before_fork()
+    for listener in _notified:
+        listener.before_fork()
 
 
 def _in_parent() -> None:
     notified = list(_notified)
     _notified.clear()
-    for one in reversed(notified):
-        one.after_fork_in_parent()
+    for listener in reversed(notified):
+        listener.after_fork_in_parent()
 
 
 def _in_child() -> None:
@@ -70,8 +70,8 @@ def _in_child() -> None:
     _notified.clear()
     for lock in _alive(_locks):
         lock._at_fork_reinit()
-    for one in reversed(notified):
-        one.after_fork_in_child()
+    for listener in reversed(notified):
+        listener.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -67,7 +67,9 @@ class Link:
         self._lock = Lock()
         self._closed = False
 
-    def ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None) -> bytes:
+    def request(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None
+    ) -> bytes:
         """Send a request and return the whole answer; retry temporary failures."""
         answer = self._send(method, path, body, headers, patience, whole=True)
         assert isinstance(answer, bytes)
@@ -110,7 +112,7 @@ class Link:
                 self.give_back(connection)
                 if answer.status < 300:
                     return raw
-                status, asked = answer.status, answer.headers.get("Retry-After", "")
+                status, retry_after = answer.status, answer.headers.get("Retry-After", "")
                 message = _message(answer, raw)
             except TimeoutError:
                 connection.close()
@@ -120,12 +122,12 @@ class Link:
                 connection.close()
                 if not fresh:
                     continue  # the server had closed an idle connection
-                status, asked, message = 0, "", f"{self.url} cannot be reached: {error!r}"
-            passes = status in (0, 429, 503) or (status == 409 and asked)
+                status, retry_after, message = 0, "", f"{self.url} cannot be reached: {error!r}"
+            passes = status in (0, 429, 503) or (status == 409 and retry_after)
             if not passes or attempt == self._attempts:
                 raise self._error_of(status or 503, message, self._remedy)
-            if re.fullmatch(r"\d+", asked):
-                wait = min(float(asked), _LONGEST_PAUSE)
+            if re.fullmatch(r"\d+", retry_after):
+                wait = min(float(retry_after), _LONGEST_PAUSE)
             _log.warning("%s; trying again in %.1f s", message, wait)
             time.sleep(wait)
             attempt += 1
@@ -169,14 +171,14 @@ class Answer:
         return self._response.headers.get(name)
 
     def readline(self) -> bytes:
-        return self._guarded(self._response.readline)
+        return self._read(self._response.readline)
 
     def finish(self) -> None:
         """Read the rest, so that the connection can be used again."""
-        while self._guarded(lambda: self._response.read(65536)):
+        while self._read(lambda: self._response.read(65536)):
             pass
 
-    def _guarded(self, reading: Any) -> bytes:
+    def _read(self, reading: Any) -> bytes:
         try:
             found: bytes = reading()
         except (OSError, http.client.HTTPException) as error:

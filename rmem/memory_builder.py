@@ -12,12 +12,12 @@ from .errors import InputError
 from .index.bits import unit_vector
 from .models import BOOKKEEPING, FIELDS, Bookkeeping, Embeddings, Memory
 
-_ARGUMENTS = {one.stored.argument: one for one in (*FIELDS, *BOOKKEEPING) if one.stored.argument is not None}
+_ARGUMENTS = {field.stored.argument: field for field in (*FIELDS, *BOOKKEEPING) if field.stored.argument is not None}
 _BODY = ("text", "metadata", "vector")
 """The arguments for text, contents and vector, which belong together. Each other argument is one field."""
 _OWN = {
-    name: (one.stored.check, one.name, bool(one.inside), one.default)
-    for name, one in _ARGUMENTS.items()
+    name: (field.stored.check, field.name, bool(field.inside), field.default)
+    for name, field in _ARGUMENTS.items()
     if name not in _BODY
 }
 _TAKES_NONE = {name for name in _OWN if _ARGUMENTS[name].takes_none}

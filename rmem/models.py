@@ -15,7 +15,7 @@ import numpy.typing as npt
 from . import checks
 from .contents import ATTACHMENTS, without_attachments
 from .errors import InputError
-from .fields import Field, compiled, declared, stored
+from .fields import Field, compile_function, declared_fields, stored
 
 if TYPE_CHECKING:
     import pandas
@@ -137,7 +137,7 @@ class Memory:
         return self.embeddings.full_vector
 
     def __repr__(self) -> str:
-        return f"Memory({described(self)})"
+        return f"Memory({describe(self)})"
 
     def _repr_html_(self) -> str:
         from .display import html_of_memory
@@ -155,11 +155,11 @@ class Memory:
 
     def to_dict(self, *, vectors: bool = True) -> dict[str, Any]:
         """Return all fields for JSON; `Memory.from_dict` reads them back. Without `vectors`, omit the embeddings."""
-        document = _told(self)
+        document = _to_json_fields(self)
         if vectors:
             held = self.embeddings
             document["embeddings"] = {
-                name: None if (one := getattr(held, name)) is None else one.tolist() for name in VECTORS
+                name: None if (vector := getattr(held, name)) is None else vector.tolist() for name in VECTORS
             }
         return document
 
@@ -169,19 +169,19 @@ class Memory:
         if not isinstance(data, Mapping):
             raise checks.refuse("memory", "a mapping", data)
         checks.known_fields("a memory", data, _JSON_NAMES)
-        for one in FIELDS:
-            if one.required and one.name not in data:
-                raise InputError(f"a memory must have the field {one.name!r}", field=one.name)
+        for spec in FIELDS:
+            if spec.required and spec.name not in data:
+                raise InputError(f"a memory must have the field {spec.name!r}", field=spec.name)
         for key in ("metadata", "embeddings"):
             if data.get(key) is not None and not isinstance(data[key], Mapping):
                 raise checks.refuse(key, "a mapping", data[key])
         body, vectors = data.get("metadata") or {}, data.get("embeddings") or {}
         checks.known_fields("metadata", body, _BOOKKEEPING_NAMES)
         checks.known_fields("embeddings", vectors, VECTORS)
-        read = {one.name: one.read(data) for one in FIELDS if one.name != "text"}
+        read = {spec.name: spec.read(data) for spec in FIELDS if spec.name != "text"}
         return cls(
             **read,
-            bookkeeping=Bookkeeping(*(one.read(body) for one in BOOKKEEPING)),
+            bookkeeping=Bookkeeping(*(spec.read(body) for spec in BOOKKEEPING)),
             embeddings=Embeddings(
                 **{
                     key: checks.vector(f"embeddings.{key}", value, low=8 if key == "full_vector" else 1)
@@ -193,25 +193,27 @@ class Memory:
         )
 
 
-FIELDS: tuple[Field, ...] = declared(Memory)
+FIELDS: tuple[Field, ...] = declared_fields(Memory)
 """The fields of a memory, without its bookkeeping and embeddings."""
-BOOKKEEPING: tuple[Field, ...] = declared(Bookkeeping, "bookkeeping")
+BOOKKEEPING: tuple[Field, ...] = declared_fields(Bookkeeping, "bookkeeping")
 """The fields of its bookkeeping, which JSON calls "metadata"."""
-VECTORS = tuple(one.name for one in fields(Embeddings))
-_NAMES = tuple(one.name for one in fields(Memory))
-_BOOKKEEPING_NAMES = tuple(one.name for one in BOOKKEEPING)
+VECTORS = tuple(field.name for field in fields(Embeddings))
+_NAMES = tuple(field.name for field in fields(Memory))
+_BOOKKEEPING_NAMES = tuple(field.name for field in BOOKKEEPING)
 _JSON_NAMES = tuple("metadata" if name == "bookkeeping" else name for name in _NAMES)
 _DOCUMENTED = _JSON_NAMES[: _NAMES.index("embeddings") + 1]
-_copied: Callable[[Memory], Memory] = compiled(["m"], f"Memory({', '.join(f'm.{n}' for n in _NAMES)})", Memory=Memory)
+_copied: Callable[[Memory], Memory] = compile_function(
+    ["m"], f"Memory({', '.join(f'm.{n}' for n in _NAMES)})", Memory=Memory
+)
 
 
-def _json_expression(one: Field) -> str:
+def _json_expression(field: Field) -> str:
     """Return the expression for a field of the memory `m` in JSON."""
-    listed = f"None if m.{one.path} is None else list(m.{one.path})"
-    return f"{one.name!r}: {listed if one.kind.startswith('tuple') else f'm.{one.path}'}"
+    listed = f"None if m.{field.path} is None else list(m.{field.path})"
+    return f"{field.name!r}: {listed if field.kind.startswith('tuple') else f'm.{field.path}'}"
 
 
-_told: Callable[[Memory], dict[str, Any]] = compiled(
+_to_json_fields: Callable[[Memory], dict[str, Any]] = compile_function(
     ["m"],
     f"{{{', '.join(map(_json_expression, FIELDS))}, 'metadata': {{{', '.join(map(_json_expression, BOOKKEEPING))}}}}}",
 )
@@ -222,19 +224,19 @@ def memory_maker(
 ) -> Callable[..., Memory]:
     """Return a function that makes a memory from some arguments. `values` has an expression for each path, such as
     "bookkeeping.memory_type"; `only_if` is "condition else what to do". In all of them `names` may occur."""
-    own = ", ".join(values[one.path] for one in BOOKKEEPING)
+    own = ", ".join(values[field.path] for field in BOOKKEEPING)
     whole = ", ".join(f"Bookkeeping({own})" if name == "bookkeeping" else values[name] for name in _NAMES)
     guard = f" if {only_if}" if only_if else ""
-    return compiled(arguments, f"Memory({whole}){guard}", Memory=Memory, Bookkeeping=Bookkeeping, **names)
+    return compile_function(arguments, f"Memory({whole}){guard}", Memory=Memory, Bookkeeping=Bookkeeping, **names)
 
 
-def described(memory: Memory) -> str:
+def describe(memory: Memory) -> str:
     """Describe a memory in one printable line, for its repr."""
     shown = {"id": memory.memory_id, "agent": memory.agent_id, "type": memory.type, "text": memory.text}
-    return ", ".join(f"{name}={shortened(value)!r}" for name, value in shown.items())
+    return ", ".join(f"{name}={shorten(value)!r}" for name, value in shown.items())
 
 
-def shortened(text: str, width: int = _SHOWN) -> str:
+def shorten(text: str, width: int = _SHOWN) -> str:
     """Return a text as one line of at most `width` characters, cut with an ellipsis."""
     line = " ".join(text[: 4 * width].split())
     return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
@@ -275,7 +277,7 @@ class Hit:
         """Record that this hit was useful, or was not; `rmem eval online` reads it."""
         if self.recall is None:
             raise InputError("hit must come from Brain.recall", field="hit")
-        self.recall.tell(self.recall.of_hit(self, useful))
+        self.recall.record(self.recall.of_hit(self, useful))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit for JSON, without vectors and attachments."""
@@ -288,7 +290,7 @@ class Hit:
 
     def __repr__(self) -> str:
         likely = "" if self.relevance is None else f"relevance={self.relevance:.2f}, "
-        return f"Hit(score={self.score:.2f}, {likely}{described(self.memory)})"
+        return f"Hit(score={self.score:.2f}, {likely}{describe(self.memory)})"
 
     def _repr_html_(self) -> str:
         from .display import html_of_hit
@@ -343,7 +345,7 @@ class Hits(Rows[Hit]):
 
     def useless(self) -> None:
         """Record that no hit was useful."""
-        self.recall.tell(self.recall.of_all(False))
+        self.recall.record(self.recall.of_all(False))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (list(self), self.recall)

@@ -112,4 +112,4 @@ def _with_problem(plugin: Plugin, others: set[str]) -> Plugin:
 
 def plugin(kind: str, name: str) -> Plugin | None:
     """Return the plugin of that name; None if there is none."""
-    return next((one for one in installed(kind) if one.name == name), None)
+    return next((found for found in installed(kind) if found.name == name), None)

@@ -81,7 +81,7 @@ def _migrate_stores(
         return {"dry_run": True, "resumed": begun == name, **counts, "tables": tabled}
     total = counts["memories"] + sum(tabled.values())
 
-    def tell(done: int) -> None:
+    def report(done: int) -> None:
         if on_progress is not None:
             on_progress(min(done, total), total)
 
@@ -89,10 +89,10 @@ def _migrate_stores(
         new.set_meta(_MIGRATING, name)
     for table in ("keys", "dictionaries", "notes"):
         _copy_whole(old, new, table)
-    copied = _copy_memories(old, new, tell)
+    copied = _copy_memories(old, new, report)
     for table in ("access", "judgements", "trash", "audit", "facts"):
         _copy_whole(old, new, table)
-    sums = {} if tables is None else tables.copy(lambda done: tell(counts["memories"] + done))
+    sums = {} if tables is None else tables.copy(lambda done: report(counts["memories"] + done))
     checksums = _compare_stores(old, new)
     new.write(lambda connection: connection.execute("DELETE FROM notes WHERE key = ?", (_MIGRATING,)))
     new.compact()
@@ -120,7 +120,7 @@ def _count(store: SqlRecords, table: str) -> int:
     return int(store.read(lambda connection: connection.execute(sql).fetchone())[0])
 
 
-def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, tell: Callable[[int], None]) -> int:
+def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, report: Callable[[int], None]) -> int:
     """Copy the rows after the last one in the target, and remove those that the file no longer has."""
     from .stores.sql import postgres_rows
     from .stores.sql.postgres_link import Connection as PostgresConnection
@@ -138,7 +138,7 @@ def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, tell: Calla
 
         new.write(work)
         copied, last = copied + len(batch), batch[-1][0]
-        tell(done + copied)
+        report(done + copied)
     sql = "SELECT seq FROM memories"
     held = {seq for (seq,) in old.read(lambda connection: connection.execute(sql).fetchall())}
     there = {seq for (seq,) in new.read(lambda connection: connection.execute(sql).fetchall())}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 def make_folder(path: Path) -> None:
     """Create a folder (0700) and its missing parents; leave an existing one unchanged."""
-    missing = [one for one in (path, *path.parents) if not one.is_dir()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+    missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_file(path: Path) -> None:

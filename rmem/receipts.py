@@ -54,9 +54,9 @@ def _moment(when: float) -> str:
 
 
 @contextmanager
-def request(asked: Request | None) -> Iterator[None]:
+def request(current: Request | None) -> Iterator[None]:
     """Assign the writes of this thread inside the context to a request; None for no request."""
-    before = _current.set(asked)
+    before = _current.set(current)
     try:
         yield
     finally:

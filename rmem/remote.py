@@ -88,7 +88,7 @@ class RemoteBrain(Brain):
 
     def remember(self, text: str, **fields: Any) -> Memory:
         """Store one memory on the server; see Brain.remember."""
-        return self._read_written(self._ask("POST", "/memories", _body_of({"text": text, **fields}))["ids"])[0]
+        return self._read_written(self._request("POST", "/memories", _body_of({"text": text, **fields}))["ids"])[0]
 
     def remember_many(
         self,
@@ -108,7 +108,7 @@ class RemoteBrain(Brain):
         )  # a list is checked completely before anything is written
         kept: list[Memory] = []
         while batch := list(islice(given, min(chunk, _PAGE))):
-            ids = self._ask("POST", "/memories", batch)["ids"]
+            ids = self._request("POST", "/memories", batch)["ids"]
             newest = self._newest(Counter(body.get("agent", "default") for body in batch))
             kept += [newest.get(key) or self._read_written([key])[0] for key in ids]
             if on_progress is not None:
@@ -120,7 +120,7 @@ class RemoteBrain(Brain):
         found = {}
         for agent, count in counts.items():
             query = {"where": json.dumps({"agent": agent}), "order": "last step", "limit": count, "vectors": "true"}
-            for document in self._ask("GET", f"/memories?{urlencode(query)}")["memories"]:
+            for document in self._request("GET", f"/memories?{urlencode(query)}")["memories"]:
                 found[document["memory_id"]] = Memory.from_dict(document)
         return found
 
@@ -138,7 +138,7 @@ class RemoteBrain(Brain):
         key = id_of(memory_id)
         body = _canonical(changes, build_changes(changes))
         if only_if is None:
-            self._ask("PATCH", _path(key), body)
+            self._request("PATCH", _path(key), body)
         else:
             self._change_if(key, body, only_if)
         return self._read_written([key])[0]
@@ -151,7 +151,7 @@ class RemoteBrain(Brain):
                 answer.finish()
             only_if(memory)
             try:
-                self._ask("PATCH", _path(key), body, only_if=tag)
+                self._request("PATCH", _path(key), body, only_if=tag)
                 return
             except ServerError as error:
                 if error.status != 412:
@@ -173,7 +173,7 @@ class RemoteBrain(Brain):
             if dry_run:
                 raise InputError("dry_run goes with where and subject", field="dry_run")
             try:
-                self._ask("DELETE", _path(id_of(memory_id)))
+                self._request("DELETE", _path(id_of(memory_id)))
             except NotFoundError:
                 return False
             return True
@@ -185,23 +185,23 @@ class RemoteBrain(Brain):
             body["where"] = chosen.to_dict()
         else:
             body["subject"] = checks.name("subject", subject)
-        ids: list[str] = self._ask("POST", "/forget", body)["ids"]
+        ids: list[str] = self._request("POST", "/forget", body)["ids"]
         return ids
 
     def restore(self, *memory_ids: str) -> list[Memory]:
         body = {"ids": [checks.memory_id("memory_id", key) for key in memory_ids]}
-        return self._read_written(self._ask("POST", "/restore", body)["restored"])
+        return self._read_written(self._request("POST", "/restore", body)["restored"])
 
     def pin(self, memory_id: MemoryOrId, pinned: bool = True) -> Memory:
         key = id_of(memory_id)
-        self._ask("POST", f"{_path(key)}/{'pin' if checks.flag('pinned', pinned) else 'unpin'}")
+        self._request("POST", f"{_path(key)}/{'pin' if checks.flag('pinned', pinned) else 'unpin'}")
         return self._read_written([key])[0]
 
     # Reading
 
     def get(self, memory_id: str) -> Memory | None:
         try:
-            return Memory.from_dict(self._ask("GET", f"{_path(id_of(memory_id))}?vectors=true"))
+            return Memory.from_dict(self._request("GET", f"{_path(id_of(memory_id))}?vectors=true"))
         except NotFoundError:
             return None
 
@@ -231,16 +231,16 @@ class RemoteBrain(Brain):
         cursor: str | None = ""
         while cursor is not None and (wanted is None or len(found) < wanted):
             left = _PAGE if wanted is None else min(_PAGE, wanted - len(found))
-            page = self._ask(
+            page = self._request(
                 "GET", f"/memories?{urlencode({**query, 'limit': left, **({'cursor': cursor} if cursor else {})})}"
             )
             found += page["memories"]
             cursor = page["next_cursor"]
-        return Memories(Memory.from_dict(one) for one in found[passed:])
+        return Memories(Memory.from_dict(document) for document in found[passed:])
 
     def count(self, where: Where | None = None) -> int:
         query = urlencode({"where": json.dumps(Filter.of(where).to_dict()), "limit": 1})
-        total: int = self._ask("GET", f"/memories?{query}")["total"]
+        total: int = self._request("GET", f"/memories?{query}")["total"]
         return total
 
     def recall(
@@ -283,9 +283,9 @@ class RemoteBrain(Brain):
             "as_of": None if now is None else now.timestamp(),
             "touch": checks.flag("touch", touch),
         }
-        answer = self._ask("POST", "/recall", {name: value for name, value in body.items() if value is not None})
+        answer = self._request("POST", "/recall", {name: value for name, value in body.items() if value is not None})
         recall = self._recalls.new(question, chosen, self._keep_feedback, answer["recall_id"])
-        return Hits([_hit(one) for one in answer["hits"]], recall)
+        return Hits([_hit(hit) for hit in answer["hits"]], recall)
 
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         try:
@@ -295,24 +295,24 @@ class RemoteBrain(Brain):
                 raise
             # a recall of another process
             body = {"recall_id": recalled, "memory_id": memory_id, "useful": checks.flag("useful", useful)}
-            answer = self._ask("POST", "/feedback", body)
+            answer = self._request("POST", "/feedback", body)
             return Feedback(recalled, memory_id or "", None, "", "", answer["rank"], 0.0, useful, answer["time"])
         self._keep_feedback(feedback)
         return feedback[0]
 
     def _keep_feedback(self, feedback: Sequence[Feedback]) -> None:
-        said = feedback[0]  # the server derives the rest
-        body = {"recall_id": said.recall_id, "useful": said.useful, "memory_id": said.memory_id or None}
-        self._ask("POST", "/feedback", body)
+        given = feedback[0]  # the server derives the rest
+        body = {"recall_id": given.recall_id, "useful": given.useful, "memory_id": given.memory_id or None}
+        self._request("POST", "/feedback", body)
 
     @property
     def graph(self) -> Graph:
         from .graph.remote import RemoteGraph
 
-        return RemoteGraph(self, self._ask)
+        return RemoteGraph(self, self._request)
 
     def stats(self) -> Stats:
-        return cast("Stats", {"address": self.address, **self._ask("GET", "/stats")})
+        return cast("Stats", {"address": self.address, **self._request("GET", "/stats")})
 
     @property
     def embedder(self) -> str:
@@ -328,13 +328,13 @@ class RemoteBrain(Brain):
             _refuse("Brain.store")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _ask(self, method: str, path: str, body: object = None, *, only_if: str | None = None) -> Any:
+    def _request(self, method: str, path: str, body: object = None, *, only_if: str | None = None) -> Any:
         """Send a request and return the JSON of the answer; with `only_if`, only if the memory still has this ETag."""
         headers = self._headers(method)
         if only_if is not None:
             headers["If-Match"] = only_if
         sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        found = self._link.ask(method, self._route(path), sent, headers, None)
+        found = self._link.request(method, self._route(path), sent, headers, None)
         return json.loads(found) if found else None
 
     def _route(self, path: str) -> str:

@@ -457,7 +457,10 @@ def _schema(arrow: Any) -> Any:
     }
     return arrow.schema(
         [
-            *(arrow.field(one.name, kinds[one.kind], nullable=not one.required) for one in (*FIELDS, *BOOKKEEPING)),
+            *(
+                arrow.field(field.name, kinds[field.kind], nullable=not field.required)
+                for field in (*FIELDS, *BOOKKEEPING)
+            ),
             *((name, vector) for name in VECTORS),
         ]
     )
@@ -490,9 +493,9 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
         columns, header = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(b"remanence")
         known = _schema(arrow).names
         checks.known_fields("a Parquet file of memories", columns, known)
-        for one in FIELDS:
-            if one.required and one.name not in columns:
-                raise InputError(f"the column {one.name!r} is missing", field=one.name)
+        for field in FIELDS:
+            if field.required and field.name not in columns:
+                raise InputError(f"the column {field.name!r} is missing", field=field.name)
         embedder = None if header is None else _embedder_of_header(json.loads(header))
     except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
         yield Item("the file", None, None, " ".join(str(error).split()))
@@ -510,7 +513,7 @@ def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
 def _document(row: dict[str, Any]) -> dict[str, Any]:
     """Convert a row of the table for `Memory.from_dict`."""
     given = {key: value for key, value in row.items() if value is not None}
-    metadata = {key: given.pop(key) for key in [one.name for one in BOOKKEEPING] if key in given}
+    metadata = {key: given.pop(key) for key in [field.name for field in BOOKKEEPING] if key in given}
     embeddings = {key: given.pop(key) for key in VECTORS if key in given}
     try:
         contents = json.loads(given["contents"]) if "contents" in given else None

@@ -43,8 +43,8 @@ def _timed() -> Iterator[tuple[str, str]]:
 def _singles() -> Iterator[tuple[str, str, str]]:
     for place, said in PLACES.items():
         yield f"stores by CPU p50{said}", f"{place}.store.per_cpu_s", "{:,.0f} /s"
-        yield f"stores by CPU, tending included{said}", f"{place}.store.per_cpu_s_tended", "{:,.0f} /s"
-        yield f"stores by wall, tending included{said}", f"{place}.store.per_wall_s_tended", "{:,.0f} /s"
+        yield f"stores by CPU, rebalancing included{said}", f"{place}.store.per_cpu_s_tended", "{:,.0f} /s"
+        yield f"stores by wall, rebalancing included{said}", f"{place}.store.per_wall_s_tended", "{:,.0f} /s"
     yield "store : bare insert, CPU", "embedded.ratios.store_to_bare_sqlite_insert.cpu", "{:.2f} ×"
     yield "similar states : brute force, CPU", "embedded.ratios.similar_to_numpy_brute_force.cpu", "{:.2f} ×"
     yield "similar states, first as by brute force", "embedded.similar_agrees", "{:.2f}"

@@ -37,7 +37,7 @@ class MemoryEntry(dict[str, Any]):
                 "only a memory that was found by words or by similarity, in this process, can be judged", field="useful"
             )
         try:
-            self.recall.tell(self.recall.of_memory(self["memory_id"], useful))
+            self.recall.record(self.recall.of_memory(self["memory_id"], useful))
         except InputError as error:
             raise MemoryInputError.caused_by(error) from None
 

@@ -211,7 +211,7 @@ class MemorySpace:
                 entry["memory_id"]: (rank, entry.score, self.agent_id, entry["metadata"]["memory_type"])
                 for rank, entry in enumerate(found, 1)
             }
-            return found.answering(self._system.brain.new_recall(text_of(asked), inside).having(places))
+            return found.answering(self._system.brain.new_recall(text_of(asked), inside).with_hits(places))
 
     def search_by_embedding(
         self,

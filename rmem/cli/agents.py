@@ -9,7 +9,7 @@ import click
 
 from ..errors import MemoryAPIException, RemanenceError
 from .cli_context import CliContext, store_file
-from .output import aligned, facts, moment, size, table, visible
+from .output import align, facts, moment, size, table, visible
 
 if TYPE_CHECKING:
     from ..agents.types import MemoryStatistics
@@ -86,4 +86,4 @@ def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]]
     if cli.is_terminal:
         table(columns, rows, right=right)
     else:
-        aligned([columns, *rows], right=right)
+        align([columns, *rows], right=right)

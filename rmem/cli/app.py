@@ -103,7 +103,7 @@ def _plugin_commands() -> list[Plugin]:
 def _from_plugin(name: str) -> click.Command | None:
     from ..errors import ConfigError
 
-    plugin = next((one for one in _plugin_commands() if one.name == name), None)
+    plugin = next((candidate for candidate in _plugin_commands() if candidate.name == name), None)
     if plugin is None:
         return None
     command = plugin.load()

@@ -13,7 +13,7 @@ from .evaluate_online import online
 from .evaluate_recall import recall
 from .evaluate_team import team
 from .options import command_options
-from .output import aligned, table
+from .output import align, table
 from .progress import progress
 
 _TITLES = {
@@ -104,7 +104,7 @@ def locomo(cli: CliContext, file: str, embedder: str | None, granularity: str, l
     if cli.is_terminal:
         table(columns, rows, right=numbers)
     else:
-        aligned([columns, *rows], right=numbers)
+        align([columns, *rows], right=numbers)
     skipped = f", {result['skipped']} without evidence skipped" if result["skipped"] else ""
     click.echo(f"{result['embedder']}, by {result['granularity']}, {result['questions']:,} questions{skipped}")
 

@@ -7,7 +7,7 @@ import click
 from .cli_context import CliContext
 from .evaluate_files import setting_of
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 from .progress import progress
 
 
@@ -40,14 +40,14 @@ def facts(cli: CliContext, file: str, settings: str | None) -> None:
     columns = ("SET", *(name.upper() for name in MEASURES), "QUESTIONS", "FACTS")
     rows = [
         (
-            one_line(one["name"]),
-            *(f"{100 * one[name]:.1f}" for name in MEASURES),
-            f"{one['questions']:,}",
-            f"{one['facts']:,}",
+            one_line(part["name"]),
+            *(f"{100 * part[name]:.1f}" for name in MEASURES),
+            f"{part['questions']:,}",
+            f"{part['facts']:,}",
         )
-        for one in report["sets"]
+        for part in report["sets"]
     ]
     if cli.is_terminal:
         table(columns, rows, right=range(1, 5))
     else:
-        aligned([columns, *rows], right=range(1, 5))
+        align([columns, *rows], right=range(1, 5))

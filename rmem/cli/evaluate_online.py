@@ -9,7 +9,7 @@ import click
 
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 
 _FIGURES = ("success_rate", "hit_ratio", "mrr")
 _COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
@@ -50,12 +50,12 @@ def online(
 
 
 def _print(result: dict[str, Any], cli: CliContext) -> None:
-    windows = [(one["from"], *_cells(one), "") for one in result["windows"]]
+    windows = [(row["from"], *_cells(row), "") for row in result["windows"]]
     _show(cli, (f"{result['by'].upper()} FROM", *_COLUMNS, ""), windows, right=range(1, 6))
     click.echo()
     groups = [
-        (one_line(one["agent"]) or "–", one_line(one["type"]) or "–", *_cells(one), _drift(one["drift"]))
-        for one in result["groups"]
+        (one_line(row["agent"]) or "–", one_line(row["type"]) or "–", *_cells(row), _drift(row["drift"]))
+        for row in result["groups"]
     ]
     groups.append(("all", "", *_cells(result["overall"]), _drift(result["drift"])))
     _show(cli, ("AGENT", "TYPE", *_COLUMNS, "DRIFT"), groups, right=range(2, 7))
@@ -77,4 +77,4 @@ def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]]
     if cli.is_terminal:
         table(columns, rows, right=right)
     else:
-        aligned([columns, *rows], right=right)
+        align([columns, *rows], right=right)

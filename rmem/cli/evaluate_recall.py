@@ -11,7 +11,7 @@ from ..errors import InputError
 from .cli_context import CliContext
 from .evaluate_files import setting_of
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def recall(
     if cli.is_terminal:
         table(columns, rows, right=range(2, 9))
     else:
-        aligned([columns, *rows], right=range(2, 9))
+        align([columns, *rows], right=range(2, 9))
     for one in report["sets"]:
         _compare(one)
 
@@ -100,18 +100,18 @@ def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | Non
     columns = ("SET", "HITS", "AUC", "OFF BY", "SAID → RIGHT")
     rows = [
         (
-            one_line(one["name"]),
-            f"{one['hits']:,}",
-            "–" if one["auc"] is None else f"{one['auc']:.3f}",
-            f"{one['error']:.3f}",
-            " ".join(f"{part['said']:.2f}→{part['right']:.2f}" for part in one["bins"]),
+            one_line(report["name"]),
+            f"{report['hits']:,}",
+            "–" if report["auc"] is None else f"{report['auc']:.3f}",
+            f"{report['error']:.3f}",
+            " ".join(f"{part['said']:.2f}→{part['right']:.2f}" for part in report["bins"]),
         )
-        for one in reports
+        for report in reports
     ]
     if cli.is_terminal:
         table(columns, rows, right=range(1, 4))
     else:
-        aligned([columns, *rows], right=range(1, 4))
+        align([columns, *rows], right=range(1, 4))
 
 
 def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[tuple[str, ...]]:
@@ -121,10 +121,10 @@ def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[t
     ]
 
 
-def _compare(one: dict[str, Any]) -> None:
-    names = list(one["systems"])
-    for measure, comparison in one.get("comparison", {}).items():
+def _compare(report: dict[str, Any]) -> None:
+    names = list(report["systems"])
+    for measure, comparison in report.get("comparison", {}).items():
         if comparison["better"] is not None:
             better = one_line(names[0 if comparison["better"] == "first" else 1])
             points = f"{100 * abs(comparison['difference']):.1f} points of {measure}, p {comparison['p']:.4f}"
-            click.echo(f"{one_line(one['name'])}: {better} is better by {points}")
+            click.echo(f"{one_line(report['name'])}: {better} is better by {points}")

@@ -11,7 +11,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, one_line
+from .output import align, one_line
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _results(
     from ..evaluate.team import fitting
     from ..evaluate.team.repositories import imported, read_prompts
 
-    read = [one for place in prompts for one in read_prompts(place)]
+    read = [prompt for place in prompts for prompt in read_prompts(place)]
     with progress("Importing") as bar:
 
         def report(label: str, done: int, total: int) -> None:
@@ -123,8 +123,8 @@ def _session(given: str) -> tuple[str, Path]:
     return agent, Path(folder)
 
 
-def _names(asked: Sequence[Asked]) -> list[str]:
-    return list(dict.fromkeys(one.prompt.repository for one in asked))
+def _names(answers: Sequence[Asked]) -> list[str]:
+    return list(dict.fromkeys(answer.prompt.repository for answer in answers))
 
 
 def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
@@ -132,12 +132,12 @@ def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
         return f"{value:.3f} ({part} of {whole})" if counts else f"{value:.3f}"
 
     lines = [[first, "PRECISION", "RECALL", "TOLD ANYWAY", "FIRST THREE"]]
-    for name, one in rows.items():
+    for name, figures in rows.items():
         lines.append([
             name,
-            share(one.precision, one.right, one.told),
-            share(one.recall, one.recalled, one.with_answer),
-            share(one.wrongly, one.told_anyway, one.prompts - one.with_answer),
-            share(one.recall_at_3, one.first_three, one.with_answer),
+            share(figures.precision, figures.right, figures.told),
+            share(figures.recall, figures.recalled, figures.with_answer),
+            share(figures.wrongly, figures.told_anyway, figures.prompts - figures.with_answer),
+            share(figures.recall_at_3, figures.first_three, figures.with_answer),
         ])  # fmt: skip
-    aligned(lines)
+    align(lines)

@@ -109,9 +109,9 @@ def import_(
       rmem import git
       rmem import claude-code
     """
-    said = {name: value for name, value in (("agent", agent), ("type", type_)) if value is not None}
+    defaults = {name: value for name, value in (("agent", agent), ("type", type_)) if value is not None}
     if file in HISTORY_SOURCES and not Path(file).exists():
-        if said or column is not None:
+        if defaults or column is not None:
             raise InputError("--agent, --type and --column go with files", field="agent")
         _import_history(cli, file, None if folder is None else Path(folder))
         return
@@ -120,7 +120,7 @@ def import_(
     from ..foreign_files import reader_of
     from ..transfer import import_ as read
 
-    reader = reader_of(file, format_, said, column)
+    reader = reader_of(file, format_, defaults, column)
     again = "Import it again: what is here already is not doubled."
     with cli.brain() as brain, progress("Importing", stopped=again) as bar:
         checking = bar.under("Checking")

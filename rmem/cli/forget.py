@@ -193,12 +193,17 @@ def restore(cli: CliContext, memory_ids: tuple[str, ...]) -> None:
             aside = brain.store.aside()
             if cli.json:
                 cli.document(
-                    [{"id": one.memory.memory_id, "text": one.memory.text, "until": one.until} for one in aside]
+                    [
+                        {"id": pruned.memory.memory_id, "text": pruned.memory.text, "until": pruned.until}
+                        for pruned in aside
+                    ]
                 )
             elif not aside:
                 cli.note("Nothing waits to be restored.")
-            for one in () if cli.json else aside:
-                click.echo(f"{one.memory.memory_id}\tuntil {moment(one.until)}\t{one_line(one.memory.text)[:80]}")
+            for pruned in () if cli.json else aside:
+                click.echo(
+                    f"{pruned.memory.memory_id}\tuntil {moment(pruned.until)}\t{one_line(pruned.memory.text)[:80]}"
+                )
             return
         back = [memory.memory_id for memory in brain.restore(*memory_ids)]
     _finish(cli, memory_ids, back, "restored", "Restored")

@@ -15,7 +15,7 @@ from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, table
+from .output import align, table
 from .progress import progress
 
 Function = Callable[..., Any]
@@ -78,7 +78,7 @@ def _columns(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[st
     if cli.is_terminal:
         table(columns, rows, right=right)
     else:
-        aligned(rows, right=right)
+        align(rows, right=right)
 
 
 def _times(fact: Fact) -> str:
@@ -114,7 +114,7 @@ def about(
             near = brain.graph.neighbours(
                 entity, relations=relations or None, at=at, believed=believed, likely=likely, limit=limit
             )
-            found = [one.fact for one in near]
+            found = [neighbour.fact for neighbour in near]
     _show(cli, found, f"Nothing is known about {entity!r}. `rmem graph entities` lists what is.")
 
 
@@ -140,12 +140,12 @@ def path(
     with cli.brain_or_empty() as brain:
         found = brain.graph.paths(start, goal, hops, k=k, relations=relations or None, at=at, believed=believed)
     if cli.json:
-        cli.document([{"names": one.names, "facts": [fact.to_dict() for fact in one.facts]} for one in found])
+        cli.document([{"names": chain.names, "facts": [fact.to_dict() for fact in chain.facts]} for chain in found])
     elif not found:
         click.echo(f"No way of at most {hops} facts from {start!r} to {goal!r}; --hops allows more.")
     else:
-        for one in found:
-            click.echo(str(one))
+        for chain in found:
+            click.echo(str(chain))
 
 
 @graph.command()
@@ -168,11 +168,13 @@ def query(cli: CliContext, pattern: str, at: str | None, believed: str | None, l
 
 def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
     if cli.json:
-        cli.document([{"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()} for one in found])
+        cli.document(
+            [{"time": iso(change.time), "began": change.began, "fact": change.fact.to_dict()} for change in found]
+        )
     elif not found:
         click.echo(nothing)
     else:
-        rows = [(iso(one.time)[:16], "began" if one.began else "ended", str(one.fact)) for one in found]
+        rows = [(iso(change.time)[:16], "began" if change.began else "ended", str(change.fact)) for change in found]
         _columns(cli, ("time", "what", "fact"), rows)
 
 
@@ -207,12 +209,12 @@ def contradictions(cli: CliContext, limit: int) -> None:
     with cli.brain_or_empty() as brain:
         found = brain.graph.contradictions(limit=limit)
     if cli.json:
-        cli.document([{"first": one.first.to_dict(), "second": one.second.to_dict()} for one in found])
+        cli.document([{"first": pair.first.to_dict(), "second": pair.second.to_dict()} for pair in found])
     elif not found:
         click.echo("No contradictions.")
     else:
-        for one in found:
-            click.echo(f"{one.first}  [{one.first.id}]\n{one.second}  [{one.second.id}]\n")
+        for pair in found:
+            click.echo(f"{pair.first}  [{pair.first.id}]\n{pair.second}  [{pair.second.id}]\n")
 
 
 @graph.command()
@@ -319,10 +321,10 @@ def draw(
         for _ in range(hops):
             following: dict[str, None] = {}
             for name in front:
-                for one in brain.graph.neighbours(name, at=at, limit=limit):
-                    if len(found) < limit and one.fact.id not in found:
-                        found[one.fact.id] = one.fact
-                        following[one.name] = None
+                for neighbour in brain.graph.neighbours(name, at=at, limit=limit):
+                    if len(found) < limit and neighbour.fact.id not in found:
+                        found[neighbour.fact.id] = neighbour.fact
+                        following[neighbour.name] = None
             front = list(following)
     _write(output, write(found.values(), chosen))
     cli.note(f"{len(found):,} facts around {entity!r}")

@@ -49,15 +49,15 @@ def install(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool) 
     """
     from ..team.daemon_client import check_system
     from ..team.install.files import Ledger
-    from ..team.install.plan import install, planned_install
+    from ..team.install.plan import install, plan_install
 
     check_system()
     _warn_missing(cli)
     ledger = Ledger()
     if not agents:
-        _overview(cli, [planned_install(one) for one in _tools(AGENTS)])
+        _overview(cli, [plan_install(tool) for tool in _tools(AGENTS)])
         return
-    plans = [planned_install(one) for one in _tools(_chosen(cli, agents))]
+    plans = [plan_install(tool) for tool in _tools(_chosen(cli, agents))]
     _carry_out(cli, plans, ledger, install, "Install", dry_run, yes)
 
 
@@ -78,14 +78,14 @@ def uninstall(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool
       rmem uninstall all --dry-run
     """
     from ..team.install.files import Ledger
-    from ..team.install.plan import planned_uninstall, uninstall
+    from ..team.install.plan import plan_uninstall, uninstall
 
     if not agents:
         raise click.UsageError(f"Name an agent ({', '.join(AGENTS)}) or all.", click.get_current_context())
     ledger = Ledger()
     names = AGENTS if _ALL in agents else tuple(dict.fromkeys(agents))
     staying = _tools([name for name in AGENTS if name not in names])
-    plans = [planned_uninstall(one, ledger, staying) for one in _tools(names)]
+    plans = [plan_uninstall(tool, ledger, staying) for tool in _tools(names)]
     _carry_out(cli, plans, ledger, uninstall, "Uninstall", dry_run, yes)
 
 
@@ -160,7 +160,7 @@ def _chosen(cli: CliContext, agents: Sequence[str]) -> list[str]:
     """Return the named agents; for `all` those that are installed."""
     if _ALL not in agents:
         return list(dict.fromkeys(agents))
-    found = [one.name for one in _tools(AGENTS) if one.found]
+    found = [tool.name for tool in _tools(AGENTS) if tool.found]
     if not found:
         cli.note("no coding agent was found on this machine; name one to install it nevertheless")
     return found
@@ -262,12 +262,12 @@ def _summarise_changes(changes: Sequence[str]) -> str:
     """Summarise a change: "add 7 hooks, add MCP server remanence"."""
     hooks: dict[str, int] = {}
     rest = []
-    for one in changes:
-        verb, _, what = one.partition(" ")
+    for change in changes:
+        verb, _, what = change.partition(" ")
         if what.startswith("hook "):
             hooks[verb] = hooks.get(verb, 0) + 1
         else:
-            rest.append(one)
+            rest.append(change)
     return ", ".join([*(f"{verb} {count} hook{'s' * (count > 1)}" for verb, count in hooks.items()), *rest])
 
 
@@ -336,8 +336,8 @@ def _print_memory(state: dict[str, Any]) -> None:
     _print_problems(health.problems(state))
     errors = state["errors"]
     click.echo(f"log           {state['log']}{f', {len(errors):,} complaints since yesterday' * bool(errors)}")
-    for one in errors[-_MAX_ERRORS:]:
-        click.echo(f"  {moment(one['time'])}  {visible(one['error'])}")
+    for error in errors[-_MAX_ERRORS:]:
+        click.echo(f"  {moment(error['time'])}  {visible(error['error'])}")
 
 
 def _print_sync(last: dict[str, Any]) -> None:
@@ -352,9 +352,9 @@ def _print_sync(last: dict[str, Any]) -> None:
         first = refused[0]
         problems.append(f"{len(refused):,} memories were refused; {first.get('id')}: {first.get('error')}")
     _print_problems(problems)
-    for workspace, one in (last.get("workspaces") or {}).items():
-        shared = "all repositories" if one["shared"] is None else ", ".join(one["shared"]) or "no repository"
-        here = ", ".join(one["received"]) or "none"
+    for workspace, result in (last.get("workspaces") or {}).items():
+        shared = "all repositories" if result["shared"] is None else ", ".join(result["shared"]) or "no repository"
+        here = ", ".join(result["received"]) or "none"
         click.echo(f"shared        {visible(workspace)} shares {visible(shared)}; received here: {visible(here)}")
 
 
@@ -363,7 +363,7 @@ def _print_settings(where: dict[str, Any]) -> str:
         return ""
     if "problem" in where:
         return f"; refused: {visible(where['problem'])}"
-    said = [f"{key} {where[key]}" for key in ("workspace", "scope") if where[key]]
-    said += [f"no {key}" for key in ("capture", "recall") if not where[key]]
-    said += [f"ignored: {', '.join(visible(key) for key in where['ignored'])}"] if where["ignored"] else []
-    return f"; {where['file']}: {', '.join(said) or 'no wishes'}"
+    shown = [f"{key} {where[key]}" for key in ("workspace", "scope") if where[key]]
+    shown += [f"no {key}" for key in ("capture", "recall") if not where[key]]
+    shown += [f"ignored: {', '.join(visible(key) for key in where['ignored'])}"] if where["ignored"] else []
+    return f"; {where['file']}: {', '.join(shown) or 'no wishes'}"

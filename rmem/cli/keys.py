@@ -10,7 +10,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, moment, table
+from .output import align, moment, table
 from .progress import progress
 
 
@@ -76,19 +76,19 @@ def list_(cli: CliContext) -> None:
     columns = ("KIND", "VERSION", "MADE", "MEMORIES", "MASTER", "OPENS")
     rows = [
         (
-            one["kind"],
-            str(one["version"]),
-            moment(one["created"]),
-            f"{one['memories']:,}",
-            one["master"],
-            _opens_text(one),
+            key["kind"],
+            str(key["version"]),
+            moment(key["created"]),
+            f"{key['memories']:,}",
+            key["master"],
+            _opens_text(key),
         )
-        for one in found
+        for key in found
     ]
     if cli.is_terminal:
         table(columns, rows, right=(1, 3))
     else:
-        aligned([columns, *rows], right=(1, 3))
+        align([columns, *rows], right=(1, 3))
 
 
 def _opens_text(key: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import click
 from . import exit_codes
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, console, size, visible
+from .output import align, console, size, visible
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def doctor(cli: CliContext, repair: bool) -> None:
         if cli.is_terminal:
             _show(findings)
         else:
-            aligned([("ok" if one.ok else "PROBLEM", one.name, visible(one.detail)) for one in findings])
+            align([("ok" if result.ok else "PROBLEM", result.name, visible(result.detail)) for result in findings])
         if not repair and not all(finding.ok for finding in store):
             cli.note("`rmem doctor --repair` rebuilds what is derived; a damaged file needs a backup.")
     if not sound:
@@ -155,6 +155,8 @@ def _show(findings: list[Finding]) -> None:
     grid.add_column(no_wrap=True)
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for one in findings:
-        grid.add_row(Text("✓", "green") if one.ok else Text("✗", "bold red"), one.name, Text(visible(one.detail)))
+    for finding in findings:
+        grid.add_row(
+            Text("✓", "green") if finding.ok else Text("✗", "bold red"), finding.name, Text(visible(finding.detail))
+        )
     console().print(grid)

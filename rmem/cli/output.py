@@ -27,7 +27,9 @@ def visible(text: str) -> str:
     text = text.expandtabs(4)
     if text.isprintable():
         return text
-    return "".join(one if one == "\n" or not _is_control(one) else _escape(one) for one in text)
+    return "".join(
+        character if character == "\n" or not _is_control(character) else _escape(character) for character in text
+    )
 
 
 def _is_control(character: str) -> bool:
@@ -60,11 +62,11 @@ def size(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
 
 
-def indented(text: str, by: str) -> str:
+def indent(text: str, by: str) -> str:
     return text.replace("\n", f"\n{by}")
 
 
-def aligned(rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+def align(rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
     """Align columns two spaces apart, for a pipe; the last one is not padded or cut."""
     lines = [list(row) for row in rows]
     if not lines:
@@ -90,14 +92,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Seque
     from rich.cells import cell_len
     from rich.table import Table
 
-    from ..models import shortened
+    from ..models import shorten
 
     lines = [list(row) for row in rows]
     kept = sum(max(cell_len(line[at]) for line in [columns, *lines]) + 2 for at in range(len(columns) - 1))
     if console().width < kept + _MIN_LAST_COLUMN:
         for line in lines:
             click.echo(click.style("  ".join(line[:-1]), bold=True), color=in_colour(sys.stdout))
-            click.echo(f"  {shortened(line[-1], max(_MIN_LAST_COLUMN, console().width - 2))}")
+            click.echo(f"  {shorten(line[-1], max(_MIN_LAST_COLUMN, console().width - 2))}")
         return
     shown = Table(box=_box(), header_style="bold", show_edge=False, padding=(0, 1, 0, 0))
     last = len(columns) - 1
@@ -126,7 +128,7 @@ def facts(pairs: Iterable[tuple[str, str]], *, terminal: bool) -> None:
     if not terminal:
         width = max((len(name) for name, _ in given), default=0)
         for name, value in given:
-            click.echo(f"{name.ljust(width)}  {indented(value, ' ' * (width + 2))}")
+            click.echo(f"{name.ljust(width)}  {indent(value, ' ' * (width + 2))}")
         return
     from rich.table import Table
 

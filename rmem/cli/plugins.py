@@ -9,7 +9,7 @@ import click
 from . import exit_codes
 from .cli_context import CliContext
 from .options import command_options
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 
 
 @click.command()
@@ -35,7 +35,7 @@ def plugins(cli: CliContext, kind: str | None) -> None:
     else:
         groups = " and ".join(group for each, group in GROUPS.items() if kind in (None, each))
         cli.note(f"no plugins are installed; they are entry points of the group {groups}")
-    if not all(one["loads"] for one in found):
+    if not all(entry["loads"] for entry in found):
         raise click.exceptions.Exit(exit_codes.PROBLEMS)
 
 
@@ -63,18 +63,18 @@ def _print(found: list[dict[str, Any]], cli: CliContext) -> None:
     columns = ("KIND", "NAME", "FROM", "VERSION", "STATE")
     rows = [
         (
-            one["kind"],
-            one_line(one["name"]),
-            one_line(one["distribution"]),
-            one_line(one["version"]),
-            "loads" if one["loads"] else "fails",
+            plugin["kind"],
+            one_line(plugin["name"]),
+            one_line(plugin["distribution"]),
+            one_line(plugin["version"]),
+            "loads" if plugin["loads"] else "fails",
         )
-        for one in found
+        for plugin in found
     ]
     if cli.is_terminal:
         table(columns, rows)
     else:
-        aligned([columns, *rows])
-    for one in found:
-        if not one["loads"]:  # in full, even on a narrow terminal
-            click.echo(f"{one_line(one['name'])}: {one_line(one['problem'])}")
+        align([columns, *rows])
+    for plugin in found:
+        if not plugin["loads"]:  # in full, even on a narrow terminal
+            click.echo(f"{one_line(plugin['name'])}: {one_line(plugin['problem'])}")

@@ -6,7 +6,7 @@ import click
 
 from .cli_context import CliContext
 from .options import command_options, text_of
-from .output import aligned, table, visible
+from .output import align, table, visible
 
 
 @click.group("privacy", invoke_without_command=True)
@@ -46,17 +46,26 @@ def check(cli: CliContext, text: tuple[str, ...]) -> None:
         kept = None
     if cli.json:
         found = [
-            {"kind": one.kind, "rule": one.rule, "start": one.start, "end": one.end, "action": policy.actions[one.kind]}
-            for one in findings
+            {
+                "kind": finding.kind,
+                "rule": finding.rule,
+                "start": finding.start,
+                "end": finding.end,
+                "action": policy.actions[finding.kind],
+            }
+            for finding in findings
         ]
         cli.document({"findings": found, "kept": kept})
         return
     if findings:
         columns = ("KIND", "RULE", "ACTION", "AT")
-        rows = [(one.kind, one.rule, policy.actions[one.kind], f"{one.start}-{one.end}") for one in findings]
+        rows = [
+            (finding.kind, finding.rule, policy.actions[finding.kind], f"{finding.start}-{finding.end}")
+            for finding in findings
+        ]
         if cli.is_terminal:
             table(columns, rows)
         else:
-            aligned([columns, *rows])
+            align([columns, *rows])
         click.echo()
     click.echo("refused" if kept is None else visible(kept))

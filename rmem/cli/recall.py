@@ -10,7 +10,7 @@ import click
 from .. import checks
 from .cli_context import CliContext
 from .options import command_options, filter_of, filter_options, table_options, text_of, values
-from .output import console, indented, moment, visible
+from .output import console, indent, moment, visible
 
 if TYPE_CHECKING:
     from ..annotations import Mode
@@ -73,11 +73,11 @@ def recall(
       rmem recall "open questions" --token-budget 2000 --json
       rmem recall "flaky tests" -n 50 --csv > tests.csv
     """
-    asked, where = text_of(question), filter_of(filters)
+    question_text, where = text_of(question), filter_of(filters)
     then = None if as_of is None else checks.moment("as_of", as_of, end_of_day=True)
     with cli.brain_or_empty() as brain:
         hits = brain.recall(
-            asked,
+            question_text,
             k=k if then is None else _AS_OF_FACTOR * k,
             where=where,
             mode=mode,
@@ -95,7 +95,7 @@ def recall(
         hits[:] = [hit for hit in hits if held(hit.memory, then)]
         hits[:] = (hits if token_budget is None else take_fitting(hits, lambda hit: hit.text, token_budget))[:k]
     if cli.json:
-        cli.document({"question": asked, "hits": [hit.to_dict() for hit in hits]})
+        cli.document({"question": question_text, "hits": [hit.to_dict() for hit in hits]})
         return
     if not hits:
         cli.note("Nothing recalled.")
@@ -146,7 +146,7 @@ def _reasons(explanation: Explanation) -> list[str]:
 
 def _write(hits: Sequence[Hit]) -> None:
     for number, hit in enumerate(hits, 1):
-        click.echo(f"{number}. {indented(visible(hit.text), '   ')}")
+        click.echo(f"{number}. {indent(visible(hit.text), '   ')}")
         click.echo(f"   {hit.score:.2f}  {_describe(hit.memory)}, id {visible(hit.memory.memory_id)}")
         for line in _reasons(hit.explanation) if hit.explanation is not None else ():
             click.echo(f"   {line}")

@@ -77,8 +77,8 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
         click.echo(f"{past.stale}:\n  {past.id}  {moment(past.memory.timestamp)}  {one_line(past.text)}")
     if open_:
         click.echo("A rule? `rmem review --accept ID` makes it one, `rmem forget ID` removes it:")
-    for said in open_:
-        click.echo(f"  {said.id}  {moment(said.memory.timestamp)}  {one_line(said.text)}")
+    for rule in open_:
+        click.echo(f"  {rule.id}  {moment(rule.memory.timestamp)}  {one_line(rule.text)}")
     if not against and not old and not open_:
         click.echo("Nothing contradicts and nothing is out of date.")
 

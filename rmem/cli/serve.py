@@ -88,7 +88,7 @@ def serve(
         )
         click.echo(click.style(warning, fg="red", bold=True), err=True)
 
-    def tell(token: str) -> None:
+    def print_token(token: str) -> None:
         if cli.json:
             cli.document({"url": _url(settings), "token": token})
             return
@@ -97,7 +97,7 @@ def serve(
 
     where = settings.data if settings.store is None else "a PostgreSQL database"
     cli.note(f"Serving {where} at {_url(settings)}")
-    run(settings, on_first_token=tell)
+    run(settings, on_first_token=print_token)
 
 
 @serve.command()
@@ -200,7 +200,7 @@ def move_workspace(cli: CliContext, workspace: str, to: str, servers: tuple[str,
 
 def _servers(given: tuple[str, ...]) -> dict[str, str] | None:
     """NAME=ADDRESS as the settings take it; None where nothing is given."""
-    return {name: address for name, _, address in (one.partition("=") for one in given)} or None
+    return {name: address for name, _, address in (pair.partition("=") for pair in given)} or None
 
 
 def _settings_of(cli: CliContext, data: str | None, servers: tuple[str, ...] = ()) -> ServerSettings:

@@ -13,7 +13,7 @@ from ..errors import NotFoundError
 from .cli_context import CliContext, memory_document
 from .completion_values import agents, ids
 from .options import command_options, filter_of, filter_options, table_options
-from .output import aligned, facts, moment, one_line, size, table, visible
+from .output import align, facts, moment, one_line, size, table, visible
 
 if TYPE_CHECKING:
     from ..models import Memory
@@ -126,7 +126,7 @@ def _list(cli: CliContext, memories: Sequence[Memory]) -> None:
     if cli.is_terminal and rows:
         table(columns, rows)
     elif rows:
-        aligned([columns, *rows])
+        align([columns, *rows])
 
 
 @click.command()

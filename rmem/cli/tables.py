@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options, text_of, value_of, values
-from .output import aligned, one_line, table
+from .output import align, one_line, table
 
 if TYPE_CHECKING:
     from ..tables.client import Client
@@ -102,7 +102,7 @@ def client_of(cli: CliContext, workspace: str | None) -> Client:
 
 
 def _document(rows: Rows) -> dict[str, Any]:
-    from ..tables.values import to_json
+    from ..tables.wire_values import to_json
 
     found = [{name: to_json(value) for name, value in row.items()} for row in rows]
     return {"columns": list(rows.columns), "rows": found, "row_count": rows.row_count}
@@ -117,12 +117,12 @@ def _print(cli: CliContext, rows: Rows) -> None:
     if cli.is_terminal:
         table(rows.columns, lines, right=right)
     else:
-        aligned([list(rows.columns), *lines], right=right)
+        align([list(rows.columns), *lines], right=right)
     cli.note(f"({len(rows):,} {'row' if len(rows) == 1 else 'rows'})")
 
 
 def _cell(value: Any) -> str:
-    from ..tables.values import to_json
+    from ..tables.wire_values import to_json
 
     if value is None:
         return ""

@@ -12,7 +12,7 @@ import click
 from ..errors import InputError, StoreError
 from .cli_context import CliContext
 from .options import Function, command_options
-from .output import aligned, moment, table
+from .output import align, moment, table
 from .serve import DATA, settings_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def organization_of(control: Control, name: str) -> Organization:
     """Return an organisation by its name; the InputError for an unknown one lists all."""
     found = control.organization(name)
     if found is None:
-        known = ", ".join(one.name for one in control.organizations()) or "none"
+        known = ", ".join(organization.name for organization in control.organizations()) or "none"
         raise InputError(f"there is no organisation {name!r}; known: {known}", field="org")
     return found
 
@@ -68,12 +68,12 @@ def _print_list(cli: CliContext, key: str, documents: list[dict[str, Any]], colu
     if cli.json:
         cli.document({key: documents})
         return
-    rows = [tuple(_cell(name, one[name]) for name in columns) for one in documents]
+    rows = [tuple(_cell(name, document[name]) for name in columns) for document in documents]
     heads = tuple(columns.values())
     if cli.is_terminal:
         table(heads, rows)
     else:
-        aligned([heads, *rows])
+        align([heads, *rows])
 
 
 def _cell(name: str, value: Any) -> str:
@@ -141,7 +141,10 @@ def list_orgs(cli: CliContext, data: str | None) -> None:
       rmem org list --json | jq -r '.organizations[].id'
     """
     with control_of(cli, data) as (control, _):
-        found = [{"name": one.name, "id": one.id, "created": one.created} for one in control.organizations()]
+        found = [
+            {"name": organization.name, "id": organization.id, "created": organization.created}
+            for organization in control.organizations()
+        ]
     _print_list(cli, "organizations", found, {"name": "NAME", "id": "ID", "created": "MADE"})
 
 
@@ -195,7 +198,7 @@ def list_workspaces(cli: CliContext, org: str, data: str | None) -> None:
     """
     with control_of(cli, data) as (control, _):
         records = control.workspaces(organization_of(control, org).id, limit=1_000_000)
-    found = [{"name": one.name, "id": one.id, "created": one.created} for one in records]
+    found = [{"name": record.name, "id": record.id, "created": record.created} for record in records]
     _print_list(cli, "workspaces", found, {"name": "NAME", "id": "ID", "created": "MADE"})
 
 
@@ -288,7 +291,7 @@ def list_members(cli: CliContext, workspace: str | None, org: str, data: str | N
     with control_of(cli, data) as (control, _):
         home = organization_of(control, org)
         records = control.members(home.id, _workspace(control, home.id, workspace), limit=1_000_000)
-    found = [{"member": one.member, "role": one.role.name, "created": one.created} for one in records]
+    found = [{"member": record.member, "role": record.role.name, "created": record.created} for record in records]
     _print_list(cli, "members", found, {"member": "MEMBER", "role": "ROLE", "created": "SINCE"})
 
 
@@ -389,16 +392,16 @@ def list_tokens(cli: CliContext, org: str, data: str | None) -> None:
         records = control.tokens(organization_of(control, org).id, limit=1_000_000)
     found = [
         {
-            "id": one.id,
-            "member": one.member,
-            "role": one.role.name,
-            "effective_role": None if one.effective_role is None else one.effective_role.name,
-            "state": one.state,
-            "created": one.created,
-            "expires": one.expires,
-            "label": one.label,
+            "id": record.id,
+            "member": record.member,
+            "role": record.role.name,
+            "effective_role": None if record.effective_role is None else record.effective_role.name,
+            "state": record.state,
+            "created": record.created,
+            "expires": record.expires,
+            "label": record.label,
         }
-        for one in records
+        for record in records
     ]
     names = ("id", "member", "effective_role", "state", "created", "expires", "label")
     heads = ("ID", "MEMBER", "ROLE", "STATE", "MADE", "EXPIRES", "LABEL")

@@ -43,7 +43,7 @@ def ui(cli: CliContext, port: int, no_browser: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="rmem-ui-") as name:
         folder = Path(name)
 
-        def tell(link: str) -> None:
+        def print_link(link: str) -> None:
             if cli.json:
                 cli.document({"url": link, "store": cli.address})
             else:
@@ -52,4 +52,4 @@ def ui(cli: CliContext, port: int, no_browser: bool) -> None:
             if not no_browser and not webbrowser.open(redirecting_file(folder, link).as_uri()):
                 cli.note("No browser was found here; open the link yourself.")
 
-        serve_own(replace(own_settings(cli.address, folder / "server"), port=port), tell)
+        serve_own(replace(own_settings(cli.address, folder / "server"), port=port), print_link)

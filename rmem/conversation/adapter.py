@@ -9,7 +9,7 @@ from .. import checks
 from .enhanced import EnhancedAgentMemory
 
 
-class Recorded(list[dict[str, Any]]):
+class RecordingList(list[dict[str, Any]]):
     """A copy of the messages or tool calls; `append` and `extend` also store the item, other changes do not."""
 
     def __init__(self, items: Iterable[dict[str, Any]], keep: Callable[[Mapping[str, Any]], object]) -> None:
@@ -37,17 +37,17 @@ class AgentMemory(EnhancedAgentMemory):
     """
 
     @property
-    def messages(self) -> Recorded:
+    def messages(self) -> RecordingList:
         """Return all messages since the last clear(), as {"role": …, "content": …}."""
-        return Recorded(self.get_messages(), self._append_message)
+        return RecordingList(self.get_messages(), self._append_message)
 
     def _append_message(self, item: Mapping[str, Any]) -> None:
         self.add_message(item.get("role", "user"), item.get("content"))
 
     @property
-    def tool_call_history(self) -> Recorded:
+    def tool_call_history(self) -> RecordingList:
         """Return all tool calls, oldest first."""
-        return Recorded(super().tool_call_history, self._append_call)
+        return RecordingList(super().tool_call_history, self._append_call)
 
     tool_calls = tool_call_history
 

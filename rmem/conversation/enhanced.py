@@ -23,9 +23,9 @@ from ..models import Memory
 from ..privacy.choice import PrivacySpec
 from ..stores.base import MemoryStore
 from ..stores.values import ValueRecords
+from .custom_stores import LongTermValues, WorkingValues, check_store
 from .long_term import KINDS, LongTermMemory, SemanticMemory, importance_of, open_brain
 from .prompt_block import block
-from .replaced import LongTermValues, WorkingValues, checked_store
 from .summarisers import ExtractiveSummariser, Summariser, summariser_for
 from .working_memory import WorkingMemory
 
@@ -131,7 +131,7 @@ class EnhancedAgentMemory:
         if store is self._long_term:
             self._values = None
             return
-        given = checked_store("long_term", store)
+        given = check_store("long_term", store)
         self._values = LongTermValues(given, lambda key: self._long_term.memory(key) is not None)
         self._vector = None  # it shows the experiences of our own long-term memory
 
@@ -142,7 +142,7 @@ class EnhancedAgentMemory:
 
     @working.setter
     def working(self, store: MemoryStore[Any]) -> None:
-        self._others = None if store is self._working else WorkingValues(checked_store("working", store))
+        self._others = None if store is self._working else WorkingValues(check_store("working", store))
 
     @property
     def vector(self) -> Any:
@@ -154,7 +154,7 @@ class EnhancedAgentMemory:
         if store is self._vector and store is not None:
             self._similar = None
             return
-        self._similar = None if store is None else checked_store("vector", store)
+        self._similar = None if store is None else check_store("vector", store)
         self._vector = None
 
     @property
@@ -166,9 +166,9 @@ class EnhancedAgentMemory:
         """Return how recall ranks: by words and vectors, or by words alone."""
         return "lexical" if self.vector is None else "hybrid"
 
-    def _replaced(self) -> list[MemoryStore[Any]]:
-        """The stores that were put in the place of ours."""
-        held = [one.store for one in (self._values, self._others) if one is not None]
+    def _custom_stores(self) -> list[MemoryStore[Any]]:
+        """Return the stores that replace ours."""
+        held = [values.store for values in (self._values, self._others) if values is not None]
         return held if self._similar is None else [*held, self._similar]
 
     # Experiences
@@ -176,18 +176,18 @@ class EnhancedAgentMemory:
     def add_experience(self, text: str, importance: float = 1, meta: Mapping[str, Any] | None = None) -> str:
         """Store an experience; return its key. Importance counts 1, 2, 3 … as in the guide (1 is ordinary); with a
         decimal point it is a share from 0 to 1."""
-        said = checks.json_object("meta", {"importance": importance, **(meta or {})})
+        fields = checks.json_object("meta", {"importance": importance, **(meta or {})})
         share = importance_of(importance)
         checks.text("text", text)
         if self._values is None:
-            kept = self._long_term.write("experience", text, {"meta": said}, importance=share)
+            kept = self._long_term.write("experience", text, {"meta": fields}, importance=share)
             key, text = self._long_term.key_of(kept), kept.text
         else:
             key = self._values.new_key("experience")
-            one = Entry(key, text, said)
-            one = one if self.brain.privacy is None else apply_policy(self.brain.privacy, one)
-            text = one.value
-            self._values.store.add(key, text, one.meta)
+            entry = Entry(key, text, fields)
+            entry = entry if self.brain.privacy is None else apply_policy(self.brain.privacy, entry)
+            text = entry.value
+            self._values.store.add(key, text, entry.meta)
         if self._similar is not None:
             self._similar.add(key, text)
         return key
@@ -222,7 +222,7 @@ class EnhancedAgentMemory:
         with self._working.turn:
             gone = self._long_term.forget(key)
             gone = self._working.forget(key) or gone
-            for store in self._replaced():
+            for store in self._custom_stores():
                 gone = bool(store.forget(key)) or gone
             if gone:
                 self._working.rewrite_summaries(key)
@@ -271,7 +271,7 @@ class EnhancedAgentMemory:
             return key
 
     def _recent(self) -> dict[str, str]:
-        """What is in working memory, oldest first."""
+        """Return what is in working memory, oldest first."""
         if self._others is not None:
             return self._others.texts
         return {key: str(text) for key, text in list(self._working.data.items())}
@@ -297,8 +297,8 @@ class EnhancedAgentMemory:
         if memory is None:
             value = None if self._values is None else self._values.store.get(key)
             return None if value is None else {"key": key, "text": text_of(value)}
-        said = _message(memory) if memory.type == "message" else {}
-        return restore({"type": memory.type, "text": memory.text, **self._fields(memory), **said})
+        message = _message(memory) if memory.type == "message" else {}
+        return restore({"type": memory.type, "text": memory.text, **self._fields(memory), **message})
 
     @property
     def tool_call_history(self) -> list[dict[str, Any]]:

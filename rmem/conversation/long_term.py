@@ -58,10 +58,10 @@ class LongTermMemory(RecordValues):
     def _keep(self, memories: Sequence[Memory]) -> None:
         self.brain.keep(memories)
 
-    def _memory(self, one: Entry, now: float) -> Memory:
-        memory = super()._memory(one, now)
-        if "importance" in one.meta:
-            memory.bookkeeping.importance_score = importance_of(one.meta["importance"])
+    def _memory(self, entry: Entry, now: float) -> Memory:
+        memory = super()._memory(entry, now)
+        if "importance" in entry.meta:
+            memory.bookkeeping.importance_score = importance_of(entry.meta["importance"])
         return memory
 
     def _forget(self, key: str) -> bool:
@@ -102,7 +102,7 @@ class LongTermMemory(RecordValues):
 
     def existing_keys(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that exist."""
-        return {one.key for one in self._get_many(keys) if one is not None}
+        return {entry.key for entry in self._get_many(keys) if entry is not None}
 
     def memory(self, key: str) -> Memory | None:
         """Return the memory of a key; None if there is none."""
@@ -131,7 +131,7 @@ class SemanticMemory(LongTermMemory):
 
     @property
     def texts(self) -> list[str]:
-        return [one.text for one in self._all()]
+        return [entry.text for entry in self._all()]
 
     @property
     def embeds(self) -> list[Vector | None]:

@@ -1,5 +1,4 @@
-"""Summarisers: functions of texts and a number of tokens. One chooses sentences and needs nothing; one asks a language
-model."""
+"""Summarisers: functions of texts and a number of tokens. One selects sentences, the other calls a language model."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ class ChatSummariser:
             return ""
         try:
             task = _TASK.format(words=max(10, token_budget * 2 // 3))
-            return shorten(self._chat.ask(task, _join_newest(texts)), token_budget)
+            return shorten(self._chat.complete(task, _join_newest(texts)), token_budget)
         except SummariserError as error:
             if self._fallback is None:
                 raise

@@ -40,7 +40,7 @@ def fact_reader_for(spec: str | FactReaderModel) -> FactReaderModel:
     chat = ChatModel(model, url, what="the reader of facts", error=FactReaderError)
 
     def read(text: str) -> list[dict[str, Any]]:
-        answer = chat.ask(_TASK, text[:_LONGEST])
+        answer = chat.complete(_TASK, text[:_LONGEST])
         listed = re.search(r"\[.*\]", answer, re.DOTALL)  # some models wrap it in a fence or a sentence
         try:
             found = json.loads(listed[0]) if listed else None

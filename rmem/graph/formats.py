@@ -13,7 +13,7 @@ from .. import checks
 from ..errors import InputError
 from ..extras import require
 from ..facts.model import STATED
-from ..models import shortened
+from ..models import shorten
 from .model import Fact, iso
 from .whole import to_networkx
 
@@ -169,7 +169,7 @@ def _svg(facts: Iterable[Fact]) -> Iterator[str]:
     for name, (x, y) in positions.items():
         yield (
             f'<circle cx="{x:.0f}" cy="{y:.0f}" r="6" fill="#3b6ea5"/>'
-            f'<text x="{x:.0f}" y="{y - 10:.0f}" text-anchor="middle" {_HALO}>{escape(shortened(name, _LABEL))}'
+            f'<text x="{x:.0f}" y="{y - 10:.0f}" text-anchor="middle" {_HALO}>{escape(shorten(name, _LABEL))}'
             f"<title>{escape(name)}</title></text>\n"
         )
     yield "</svg>\n"

@@ -13,48 +13,48 @@ from ..team.notes import Experience
 _MAX_LINE = 240  # characters
 
 
-def hit_of(one: Experience) -> dict[str, Any]:
+def hit_of(experience: Experience) -> dict[str, Any]:
     """Format a memory for a list: id, one line, day and, in answers of `recall`, its relevance."""
     fields = {
-        "id": one.id,
-        "line": line_of(one),
-        "date": _datetime_of(one).date().isoformat(),
-        "relevance": round(one.relevance, 2) if one.recall_id else None,
-        "stale": one.stale,
+        "id": experience.id,
+        "line": line_of(experience),
+        "date": _datetime_of(experience).date().isoformat(),
+        "relevance": round(experience.relevance, 2) if experience.recall_id else None,
+        "stale": experience.stale,
     }
     return _without_empty(fields)
 
 
-def line_of(one: Experience) -> str:
+def line_of(experience: Experience) -> str:
     """Write a memory as one line; a fix as the first line of the error and the fix."""
-    text, fix = one.text, one.memory.contents.get("fix")
+    text, fix = experience.text, experience.memory.contents.get("fix")
     if fix:
         first = next((line for line in text.splitlines() if line.strip()), "")
         text = first if fix in first else f"{first[: _MAX_LINE // 2]} Fix: {fix}"
     words = " ".join(text.split())
-    kind = one.kind.replace("_", " ")
+    kind = experience.kind.replace("_", " ")
     return f"[{kind}] {words if len(words) <= _MAX_LINE else words[: _MAX_LINE - 1] + '…'}"
 
 
-def memory_of(one: Experience) -> dict[str, Any]:
+def memory_of(experience: Experience) -> dict[str, Any]:
     """Format a memory with all its fields."""
-    body = one.memory.contents
+    body = experience.memory.contents
     fields = {
-        "id": one.id,
-        "kind": one.kind,
-        "text": one.text,
-        "author": one.author,
-        "agent": one.memory.agent_id,
-        "when": _datetime_of(one).isoformat(timespec="seconds"),
-        "scope": one.scope,
-        "repository": one.repository,
+        "id": experience.id,
+        "kind": experience.kind,
+        "text": experience.text,
+        "author": experience.author,
+        "agent": experience.memory.agent_id,
+        "when": _datetime_of(experience).isoformat(timespec="seconds"),
+        "scope": experience.scope,
+        "repository": experience.repository,
         "branch": body.get("branch"),
-        "commit": one.commit,
-        "files": one.files,
+        "commit": experience.commit,
+        "files": experience.files,
         "error": body.get("error"),
         "fix": body.get("fix"),
-        "count": one.count,
-        "stale": one.stale,
+        "count": experience.count,
+        "stale": experience.stale,
         "superseded_by": body.get("superseded_by"),
     }
     return _without_empty(fields)
@@ -62,7 +62,10 @@ def memory_of(one: Experience) -> dict[str, Any]:
 
 def page_of(found: Sequence[Experience], next_offset: int | None, **more: Any) -> dict[str, Any]:
     """Format a page of hits, with the offset of the next page if there is one."""
-    return {"memories": [hit_of(one) for one in found], **_without_empty({**more, "next_offset": next_offset})}
+    return {
+        "memories": [hit_of(experience) for experience in found],
+        **_without_empty({**more, "next_offset": next_offset}),
+    }
 
 
 def fact_of(fact: Fact) -> dict[str, Any]:
@@ -76,8 +79,8 @@ def fact_of(fact: Fact) -> dict[str, Any]:
     return _without_empty(fields)
 
 
-def _datetime_of(one: Experience) -> datetime:
-    return datetime.fromtimestamp(one.memory.timestamp, UTC)
+def _datetime_of(experience: Experience) -> datetime:
+    return datetime.fromtimestamp(experience.memory.timestamp, UTC)
 
 
 def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:

@@ -14,21 +14,21 @@ from mcp.server.mcpserver.exceptions import ToolError
 from ..errors import RemanenceError
 from ..team.identity import Repository
 from ..team.notes import Experience
-from .host import Asked, Caller, Host
+from .host import Caller, Host, RequestInfo
 
 Place = Repository | str | None
 Result = TypeVar("Result")
-_asked: ContextVar[Asked] = ContextVar("asked")
+_request_info: ContextVar[RequestInfo] = ContextVar("request_info")
 
 
 async def store_request(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Store the client and the request of a call in a context variable, for the thread that answers it."""
     client = ctx.session.client_params
-    before = _asked.set(Asked(None if client is None else client.client_info.name, ctx.request))
+    before = _request_info.set(RequestInfo(None if client is None else client.client_info.name, ctx.request))
     try:
         return await call_next(ctx)
     finally:
-        _asked.reset(before)
+        _request_info.reset(before)
 
 
 class Calls:
@@ -39,21 +39,21 @@ class Calls:
 
     async def run_read(self, call: Callable[[], Result]) -> Result:
         """Run a call that only reads, in a thread of the host."""
-        return await self.host.reading(call, _asked.get(Asked()))
+        return await self.host.run_read(call, _request_info.get(RequestInfo()))
 
     async def run_write(self, call: Callable[[], Result]) -> Result:
         """Run a call that writes, in a thread of the host."""
-        return await self.host.writing(call, _asked.get(Asked()))
+        return await self.host.run_write(call, _request_info.get(RequestInfo()))
 
     @contextmanager
     def any_caller(self) -> Iterator[Caller]:
         """Identify the caller, whatever its rights. Turn our own errors into ToolErrors, which the agent can read."""
-        request = _asked.get(Asked())
+        request = _request_info.get(RequestInfo())
         try:
             with self.host.caller(request) as caller:
                 yield caller
         except RemanenceError as error:
-            raise ToolError(self.host.told(error, request)) from error
+            raise ToolError(self.host.error_text(error, request)) from error
 
     @contextmanager
     def reader(self) -> Iterator[Caller]:
@@ -74,16 +74,16 @@ class Calls:
 
 def visible_memory(caller: Caller, memory_id: str, place: Place, *, field: str = "id") -> Experience:
     """Return a memory that the caller may see; ToolError as for an unknown id if it belongs to others."""
-    one = caller.team.get(memory_id)
-    if one is None or one.memory.place not in caller.team.visible(place):
+    experience = caller.team.get(memory_id)
+    if experience is None or experience.memory.place not in caller.team.visible(place):
         where = place.id if isinstance(place, Repository) else place
         here = "outside any repository" if where is None else f"in {where}"
         raise ToolError(
             f"{field}: there is no memory {memory_id!r} {here}; name its repository if it belongs to another"
         )
-    return check_stale(caller, one, place)
+    return check_stale(caller, experience, place)
 
 
-def check_stale(caller: Caller, one: Experience, place: Place) -> Experience:
+def check_stale(caller: Caller, experience: Experience, place: Place) -> Experience:
     """Check whether a memory may be out of date, if the caller's repository is on this machine."""
-    return caller.team.checked(one, place) if isinstance(place, Repository) else one
+    return caller.team.check_stale(experience, place) if isinstance(place, Repository) else experience

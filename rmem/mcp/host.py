@@ -22,7 +22,7 @@ _MAX_CLIENT_NAME = 64  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestInfo:
     """The context of a call: the name that the client gives itself, and the HTTP request if there is one."""
 
     client: str | None = None
@@ -57,18 +57,18 @@ class Host(ABC):
     """Decides whose memory a call uses and where it runs."""
 
     @abstractmethod
-    def caller(self, asked: Asked) -> AbstractContextManager[Caller]:
+    def caller(self, request: RequestInfo) -> AbstractContextManager[Caller]:
         """Identify the caller; hold its store open while the context lasts."""
 
-    async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
+    async def run_read(self, call: Callable[[], Result], request: RequestInfo) -> Result:
         """Run a call that only reads, in a thread."""
         return await to_thread.run_sync(call)
 
-    async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
+    async def run_write(self, call: Callable[[], Result], request: RequestInfo) -> Result:
         """Run a call that writes, in a thread."""
         return await to_thread.run_sync(call)
 
-    def told(self, error: RemanenceError, asked: Asked) -> str:
+    def error_text(self, error: RemanenceError, request: RequestInfo) -> str:
         """Return the message of an error as far as the client may see it."""
         return str(error)
 

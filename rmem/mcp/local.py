@@ -16,7 +16,7 @@ from ..team.identity import author, repository
 from ..team.memory import TeamMemory
 from ..team.repository_file import settings_of
 from ..team.sessions import Sessions
-from .host import Asked, Caller, Host, agent_of
+from .host import Caller, Host, RequestInfo, agent_of
 
 ORIGIN = "mcp stdio"
 
@@ -31,7 +31,7 @@ class LocalHost(Host):
         self._open_lock = Lock()
 
     @contextmanager
-    def caller(self, asked: Asked) -> Iterator[Caller]:
+    def caller(self, request: RequestInfo) -> Iterator[Caller]:
         folder = str(self._folder)
         may_recall, may_capture = consent.may_recall(folder), consent.may_capture(folder)
         settings = settings_of(folder) if may_recall and may_capture else None
@@ -45,7 +45,7 @@ class LocalHost(Host):
         yield Caller(
             team,
             where,
-            self._agent or agent_of(asked.client),
+            self._agent or agent_of(request.client),
             # Only `rmem share` shares with the whole organisation: a file that came with a clone must not.
             scope="personal" if settings is not None and settings.scope == "personal" else "repository",
             no_reading="" if may_recall else _refusal("recall"),

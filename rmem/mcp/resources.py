@@ -57,16 +57,16 @@ def recent(calls: Calls) -> list[Resource]:
         if caller.no_reading:
             return []
         found = caller.team.recent(repository=caller.repository, limit=_MAX_LISTED)
-        caller.team.audit("list", [one.id for one in found], agent=caller.agent)
+        caller.team.audit("list", [experience.id for experience in found], agent=caller.agent)
         return [
             Resource(
-                uri=f"remanence://memories/{quote(one.id, safe='')}",
-                name=one.id,
-                title=" ".join(one.text.split())[:_TITLE],
-                description=f"{one.kind.replace('_', ' ')}, by {one.author or 'unknown'}",
+                uri=f"remanence://memories/{quote(experience.id, safe='')}",
+                name=experience.id,
+                title=" ".join(experience.text.split())[:_TITLE],
+                description=f"{experience.kind.replace('_', ' ')}, by {experience.author or 'unknown'}",
                 mime_type="application/json",
             )
-            for one in found
+            for experience in found
         ]
 
 
@@ -85,8 +85,8 @@ def _briefing(calls: Calls, named: str | None) -> str:
 def _memory(calls: Calls, id: str) -> str:
     try:
         with calls.reader() as caller:
-            one = visible_memory(caller, id, caller.repository)
+            experience = visible_memory(caller, id, caller.repository)
             caller.team.audit("read", [id], agent=caller.agent)
-            return json.dumps(memory_of(one), ensure_ascii=False)
+            return json.dumps(memory_of(experience), ensure_ascii=False)
     except ToolError as error:
         raise ResourceNotFoundError(str(error)) from error

@@ -57,7 +57,7 @@ class TeamServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         arguments = without_private(arguments)
-        known = {one.name: one.input_schema["properties"] for one in await self.list_tools()}
+        known = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
         try:
             if name in known:
                 checks.known_fields(name, arguments, known[name])
@@ -67,13 +67,13 @@ class TeamServer(MCPServer[Any]):
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
-                raise ToolError("; ".join(_validation_message(one) for one in cause.errors()[:5])) from cause
+                raise ToolError("; ".join(_validation_message(tool) for tool in cause.errors()[:5])) from cause
             raise (cause if type(cause) is ToolError else error) from None
 
     async def list_tools(self) -> list[Tool]:
         return [
-            one.model_copy(update={"input_schema": _compact_schema(one.input_schema)})
-            for one in await super().list_tools()
+            tool.model_copy(update={"input_schema": _compact_schema(tool.input_schema)})
+            for tool in await super().list_tools()
         ]
 
     async def list_resources(self) -> list[Resource]:
@@ -95,11 +95,11 @@ def _compact_schema(schema: Any) -> Any:
     """Drop what an agent does not need from a schema: titles, null or empty defaults, and "or null" for optional
     arguments (null stays allowed)."""
     if isinstance(schema, list):
-        return [_compact_schema(one) for one in schema]
+        return [_compact_schema(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
-    real = [one for one in kept.get("anyOf", ()) if one != {"type": "null"}]
+    real = [part for part in kept.get("anyOf", ()) if part != {"type": "null"}]
     if len(real) == 1:
         kept = {**real[0], **{key: value for key, value in kept.items() if key != "anyOf"}}
     if kept.get("default", 0) in (None, ""):

@@ -102,10 +102,10 @@ def _add_search_tools(tool: Register, calls: Calls) -> None:
 
             found = search(0.0 if weak else _MIN_RELEVANCE)
             page = found[:limit]
-            caller.team.audit("recall", [one.id for one in page], agent=caller.agent)
+            caller.team.audit("recall", [hit.id for hit in page], agent=caller.agent)
             rest = [] if found or weak else search(0.0)
             hint = "nothing is relevant enough; weak=true shows the rest" if rest else None
-            recall_id = next((one.recall_id for one in (*page, *rest)), None)
+            recall_id = next((hit.recall_id for hit in (*page, *rest)), None)
             return page_of(page, _next_offset(found, limit, offset), recall_id=recall_id, hint=hint)
 
     @tool("Who knows about a topic")
@@ -118,7 +118,7 @@ def _add_search_tools(tool: Register, calls: Calls) -> None:
         or who should review a change."""
         with calls.reader() as caller:
             found = caller.team.who_knows(topic, repository=caller.place(repository), k=limit, bar=_MIN_RELEVANCE)
-            ids = list(dict.fromkeys(id for one in found for id in one["memories"]))
+            ids = list(dict.fromkeys(id for hit in found for id in hit["memories"]))
             caller.team.audit("recall", ids, agent=caller.agent)
             return {"experts": found}
 
@@ -129,9 +129,9 @@ def _add_lookup_tools(tool: Register, calls: Calls) -> None:
         """One memory in full: its words, error and fix, files, author, agent, time, commit, how often it was learned,
         and whether it may be out of date or was superseded."""
         with calls.reader() as caller:
-            one = visible_memory(caller, id, caller.place(repository))
+            experience = visible_memory(caller, id, caller.place(repository))
             caller.team.audit("read", [id], agent=caller.agent)
-            return memory_of(one)
+            return memory_of(experience)
 
     @tool("List recent memories")
     def list_recent(
@@ -220,8 +220,8 @@ def _add_fact_tools(tool: Register, calls: Calls) -> None:
         """The shortest ways from one thing to another by what is true now: why a change here matters there."""
         with calls.reader() as caller:
             found = _graph(caller, caller.place(repository)).paths(start, goal, max_hops, k=_MAX_PATHS)
-            _audit_read(caller, [fact for one in found for fact in one.facts])
-            return {"paths": [{"path": str(one), "facts": [fact.id for fact in one.facts]} for one in found]}
+            _audit_read(caller, [fact for path in found for fact in path.facts])
+            return {"paths": [{"path": str(path), "facts": [fact.id for fact in path.facts]} for path in found]}
 
 
 def _add_state_fact(tool: Register, calls: Calls) -> None:
@@ -260,7 +260,7 @@ def _graph(caller: Caller, place: Place) -> Graph:
     place."""
     seen = caller.team.visible(place)
     fields = {"actor": caller.team.author, "agent": caller.agent}
-    return Graph(caller.team.brain, None, Scope(lambda one: one is None or one in seen, fields))
+    return Graph(caller.team.brain, None, Scope(lambda scope: scope is None or scope in seen, fields))
 
 
 def _end_fact(graph: Graph, ends: str, since: str | None) -> Fact | None:
@@ -367,8 +367,8 @@ def _add_forget(tool: Register, calls: Calls) -> None:
         """Remove a memory for good, for everybody: a wrong one, or one that should never have been kept. Over HTTP
         only your own, unless you are an administrator. For what merely changed, `remember` with `supersedes`."""
         with calls.writer() as caller:
-            one = visible_memory(caller, id, caller.place(repository))
-            if not caller.may_forget_all and one.author != caller.team.author:
+            experience = visible_memory(caller, id, caller.place(repository))
+            if not caller.may_forget_all and experience.author != caller.team.author:
                 raise ToolError("id: only its author or an administrator may forget this memory")
             # The audit entry of the removal itself does not name the agent and the origin.
             caller.team.audit("ask to forget", [id], agent=caller.agent)
@@ -376,8 +376,8 @@ def _add_forget(tool: Register, calls: Calls) -> None:
 
 
 def _page(caller: Caller, place: Place, found: list[Experience], limit: int, offset: int) -> Answer:
-    page = [check_stale(caller, one, place) for one in found[:limit]]
-    caller.team.audit("read", [one.id for one in page], agent=caller.agent)
+    page = [check_stale(caller, experience, place) for experience in found[:limit]]
+    caller.team.audit("read", [experience.id for experience in page], agent=caller.agent)
     return page_of(page, _next_offset(found, limit, offset))
 
 

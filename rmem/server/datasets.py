@@ -27,7 +27,7 @@ from ..private_files import make_folder
 from ..tables.builder import quote_name
 from ..tables.catalog import Kind, Table
 from ..tables.ingest import from_body, write_table
-from ..tables.values import to_json
+from ..tables.wire_values import to_json
 from .settings import ServerSettings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from .. import checks
 from ..errors import RemanenceError, StoreBusyError, StoreClosedError
-from ..mcp.host import Asked, Caller, Host, agent_of
+from ..mcp.host import Caller, Host, RequestInfo, agent_of
 from ..mcp.server import build
 from ..privacy import PrivacyPolicy
 from ..team.identity import repository_id
@@ -37,7 +37,7 @@ class ServerHost(Host):
         self._policy = PrivacyPolicy.default()
 
     @contextmanager
-    def caller(self, asked: Asked) -> Iterator[Caller]:
+    def caller(self, asked: RequestInfo) -> Iterator[Caller]:
         access: Access = asked.request.scope["access"]
         headers = asked.request.headers
         named = headers.get(REPOSITORY)
@@ -59,15 +59,15 @@ class ServerHost(Host):
         """Without secrets; a memory may say whose it is."""
         return replace(self._policy, allow=(*self._policy.allow, author)).clean(text) if text else text
 
-    async def reading(self, call: Callable[[], Result], asked: Asked) -> Result:
+    async def run_read(self, call: Callable[[], Result], asked: RequestInfo) -> Result:
         access: Access = asked.request.scope["access"]
         return await access.read(call)
 
-    async def writing(self, call: Callable[[], Result], asked: Asked) -> Result:
+    async def run_write(self, call: Callable[[], Result], asked: RequestInfo) -> Result:
         access: Access = asked.request.scope["access"]
         return await access.write(call)
 
-    def told(self, error: RemanenceError, asked: Asked) -> str:
+    def error_text(self, error: RemanenceError, asked: RequestInfo) -> str:
         """What concerns the server's own files is logged, not told."""
         if isinstance(error, StoreClosedError):
             return "there is no such workspace"

@@ -42,7 +42,7 @@ def request_note(access: Access) -> dict[str, Any]:
 
 def recall_of(note: dict[str, Any]) -> Recall:
     """The recall that an answer tells of."""
-    return Recall(**note["recall"]).having(note["hits"])
+    return Recall(**note["recall"]).with_hits(note["hits"])
 
 
 def run(link: socket.socket) -> None:

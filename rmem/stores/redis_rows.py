@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreCorruptError
-from ..fields import Field, compiled
+from ..fields import Field, compile_function
 from ..index.analyser import PACKED_SIZE, Terms
 from ..index.analyser import VERSION as ANALYSER
 from ..index.numbers import Numbers
@@ -115,7 +115,7 @@ def _read(one: Field, cell: str) -> str:
     return f"TIERS[{cell}]" if one.path == "tier" else cell
 
 
-_values = compiled(
+_values = compile_function(
     ["m", "words"], f"[{', '.join(map(_written, range(len(_CELLS))))}]", TIERS=TIERS, written_beside=written_beside
 )
 _memory_from = memory_maker(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..errors import InputError, SqlError
-from .catalog import quoted
+from .catalog import quote_identifier
 
 if TYPE_CHECKING:
     from .streams import Rows
@@ -23,13 +23,13 @@ _TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\d+)|--|/\*|[()'";]"""
 
 
 def quote_name(name: str) -> str:
-    """A name as SQL quotes it."""
-    return quoted(checks.name("name", name))
+    """Check a name and quote it for SQL."""
+    return quote_identifier(checks.name("name", name))
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A SELECT of one table. Each step returns a new one, so a beginning can be shared; calling it runs it."""
+    """A SELECT on one table. Each step returns a new object, so a prefix can be shared; calling it runs it."""
 
     run: Callable[[str, list[Any]], Rows]
     table: str
@@ -41,17 +41,16 @@ class Select:
     skipped: int | None = None
 
     def select(self, *columns: str) -> Select:
-        """Columns by name, or expressions such as `count(*) AS n`. Without this step all columns are answered."""
+        """Select columns by name, or expressions such as `count(*) AS n`. Without this step: all columns."""
         columns = columns if columns != ("*",) else ()
         return replace(self, columns=self.columns + tuple(_expression("select", column) for column in columns))
 
     def where(self, condition: str | None = None, *values: Any, **equal: Any) -> Select:
-        """A condition with values for `$1`, `$2`, …; or `where(repo="etl")`, where None means IS NULL.
-
-        Several conditions must all hold."""
+        """Add a condition with values for `$1`, `$2`, …, or `where(repo="etl")`, where None means IS NULL. All
+        conditions must hold."""
         conditions, given = list(self.conditions), list(self.values)
         if condition is not None:
-            shifted = _shifted(condition, len(given), len(values))
+            shifted = _shift_parameters(condition, len(given), len(values))
             conditions.append(f"({_whole('where', shifted)})")
             given += values
         elif values:
@@ -65,8 +64,8 @@ class Select:
         return replace(self, conditions=tuple(conditions), values=tuple(given))
 
     def order_by(self, *columns: str) -> Select:
-        """Columns or expressions, each with ASC or DESC if you like: `order_by("repo", "timestamp DESC")`."""
-        return replace(self, order=self.order + tuple(_ordered(column) for column in columns))
+        """Order by columns or expressions, each with an optional ASC or DESC: `order_by("repo", "timestamp DESC")`."""
+        return replace(self, order=self.order + tuple(_order_expression(column) for column in columns))
 
     def limit(self, count: int) -> Select:
         return replace(self, most=checks.whole("limit", count))
@@ -92,14 +91,14 @@ class Select:
 
 
 def _expression(step: str, text: object) -> str:
-    """An expression as the statement holds it; a plain name is quoted."""
+    """Return an expression for the statement; a plain name is quoted."""
     if not isinstance(text, str) or not text.strip():
         raise checks.refuse(step, "a column or an expression", text)
     name = _NAME.fullmatch(text.strip())
     return quote_name(name[0]) if name else _whole(step, text.strip())
 
 
-def _ordered(text: object) -> str:
+def _order_expression(text: object) -> str:
     named = _ORDERED.fullmatch(text) if isinstance(text, str) else None
     if named is None:
         return _expression("order_by", text)
@@ -107,7 +106,7 @@ def _ordered(text: object) -> str:
 
 
 def _whole(step: str, text: str) -> str:
-    """The text, if it closes what it opens and holds neither a comment nor a second statement."""
+    """Check that a text closes its brackets and contains no comment or second statement."""
     depth = 0
     for match in _TOKENS.finditer(text):
         token = match[0]
@@ -119,8 +118,8 @@ def _whole(step: str, text: str) -> str:
     return text
 
 
-def _shifted(condition: str, by: int, count: int) -> str:
-    """The condition with its `$1`, `$2`, … counted on from the values before it."""
+def _shift_parameters(condition: str, by: int, count: int) -> str:
+    """Renumber `$1`, `$2`, … of a condition to follow `by` earlier values."""
     if not isinstance(condition, str):
         raise checks.refuse("where", "a condition such as 'repo = $1'", condition)
     seen: set[int] = set()

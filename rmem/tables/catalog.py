@@ -1,4 +1,4 @@
-"""What a workspace knows of its tables: columns with their types, and indexes. Plain values; engines keep them."""
+"""The catalogue of a workspace: tables, columns with their types, and indexes, as plain values. Engines store it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW = "_row"
 
 
 class Kind(StrEnum):
-    """The types of columns, by the name that PostgreSQL's users write."""
+    """Column types, by PostgreSQL's names."""
 
     TEXT = "text"
     SMALLINT = "smallint"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type with what limits it: the dimension of vectors, the length of varchar, the scale of numeric."""
+    """A type with its modifiers: the dimension of vectors, the length of varchar, the scale of numeric."""
 
     kind: Kind
     dimension: int | None = None
@@ -60,7 +60,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`search` indexes are those of the search operators; `btree` ones are the engine's own."""
+    """An index. `search` indexes serve the search operators; `btree` ones belong to the engine."""
 
     name: str
     table: str
@@ -72,7 +72,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A condition that every row keeps; `condition` is an SQL expression in PostgreSQL's words."""
+    """A CHECK constraint; `condition` is an SQL expression in PostgreSQL's syntax."""
 
     name: str
     condition: str
@@ -80,7 +80,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key. The actions are PostgreSQL's words: `CASCADE`, `SET NULL`, `NO ACTION` …"""
+    """A foreign key. Actions are in PostgreSQL's syntax: `CASCADE`, `SET NULL`, `NO ACTION` …"""
 
     name: str
     columns: tuple[str, ...]
@@ -92,7 +92,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """UNIQUE constraints are unique indexes, named as PostgreSQL names them."""
+    """A table or view. UNIQUE constraints are unique indexes, named as PostgreSQL names them."""
 
     name: str
     columns: tuple[Column, ...]
@@ -107,13 +107,13 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
-def quoted(name: str) -> str:
-    """A name as SQL quotes it."""
+def quote_identifier(name: str) -> str:
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def parents_first(tables: Iterable[Table]) -> list[Table]:
-    """Tables after those that they refer to; `graphlib.CycleError` for a ring of them."""
+    """Order tables after those that they reference; `graphlib.CycleError` for a cycle."""
     known = {table.name: table for table in tables}
     order: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(known, ()))  # as given where nothing else decides
     for name, table in known.items():
@@ -122,7 +122,7 @@ def parents_first(tables: Iterable[Table]) -> list[Table]:
 
 
 def follow_names(table: Table, old: str, new: str, columns: Mapping[str, str]) -> Table:
-    """A table whose references follow another one that has a new name, or new names of columns (old name: new name)."""
+    """Return a table whose references use the new name of another table, or new column names (old: new)."""
     references = tuple(
         replace(reference, table=new, targets=tuple(columns.get(target, target) for target in reference.targets))
         if reference.table == old
@@ -133,7 +133,7 @@ def follow_names(table: Table, old: str, new: str, columns: Mapping[str, str]) -
 
 
 def table_from_json(stored: Mapping[str, Any]) -> Table:
-    """The table that `dataclasses.asdict` wrote."""
+    """Reverse `dataclasses.asdict` of a table."""
     columns = tuple(
         Column(**{**column, "type": Type(**{**column["type"], "kind": Kind(column["type"]["kind"])})})
         for column in stored["columns"]

@@ -1,5 +1,4 @@
-"""Cut texts into chunks of some hundred characters where a reader would pause: paragraphs, then sentences, then
-words. Nothing here reads files."""
+"""Split texts into chunks of some hundred characters at paragraphs, sentences or words. Nothing here reads files."""
 
 from __future__ import annotations
 
@@ -37,34 +36,33 @@ def check_sizes(chunk_size: object, chunk_overlap: object) -> tuple[int, int]:
 
 
 def chunks(text: str, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERLAP) -> Iterator[str]:
-    """Pieces of at most `size` characters, each repeating about the last `overlap` characters of the one before.
-
-    A piece ends at the last end of a paragraph in its second half; where there is none, of a line, a sentence, a
-    word; and in the midst of a word that is longer than a chunk."""
+    """Split a text into chunks of at most `size` characters, each repeating about the last `overlap` characters of the
+    one before. A chunk ends at the last paragraph end in its second half; failing that, at a line, a sentence or a
+    word."""
     borders = [sorted({match.end() for match in level.finditer(text)}) for level in _LEVELS]
-    start, told = 0, 0  # `told` is how far the chunks so far reach
+    start, covered = 0, 0  # `told` is how far the chunks so far reach
     while start < len(text):
-        end = len(text) if len(text) - start <= size else _end(borders, start + size // 2, start + size, told)
+        end = len(text) if len(text) - start <= size else _end(borders, start + size // 2, start + size, covered)
         piece = text[start:end].strip()
         if piece:
             yield piece
         if end >= len(text):
             return
-        told = end
+        covered = end
         start = _start(borders, end - overlap, start, end) if overlap else end
 
 
-def _end(borders: list[list[int]], earliest: int, latest: int, told: int) -> int:
-    """Where a chunk ends: beyond what is told already, so that each chunk brings something new."""
+def _end(borders: list[list[int]], earliest: int, latest: int, covered: int) -> int:
+    """Return the end of a chunk, beyond what is already covered, so that each chunk adds something."""
     for level in borders:
         at = bisect_right(level, latest) - 1
-        if at >= 0 and level[at] > max(earliest, told):
+        if at >= 0 and level[at] > max(earliest, covered):
             return level[at]
     return latest
 
 
 def _start(borders: list[list[int]], wanted: int, before: int, end: int) -> int:
-    """Where the next chunk begins: at the first sentence or word after `wanted`, or there."""
+    """Return the start of the next chunk: the first sentence or word after `wanted`, else `wanted`."""
     for level in borders[2:]:
         at = bisect_right(level, max(wanted, before + 1) - 1)
         if at < len(level) and level[at] < end:
@@ -73,14 +71,14 @@ def _start(borders: list[list[int]], wanted: int, before: int, end: int) -> int:
 
 
 class Section(NamedTuple):
-    """A part of a Markdown text with the headings above it, the outermost first."""
+    """A section of a Markdown text with its headings, outermost first."""
 
     headings: tuple[str, ...]
     text: str
 
 
 def sections(markdown: str) -> list[Section]:
-    """A Markdown text at its headings. Lines that look like headings inside a block of code are none."""
+    """Split a Markdown text at its headings; ignore lines that look like headings in code blocks."""
     found: list[Section] = []
     path: dict[int, str] = {}
     lines: list[str] = []

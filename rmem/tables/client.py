@@ -20,7 +20,7 @@ from .ingest import Indexes, Progress, Schema, index_kinds, index_name, index_st
 from .remote import RemoteWorkspace
 from .streams import BATCH, Rows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
-from .values import type_name
+from .wire_values import type_name
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -88,7 +88,7 @@ class Client:
             self._tables = Workspace(file, name=self.workspace, graph=known)
 
     def _graph(self, file: str | Path) -> Graph:
-        """The facts of the memories in the same file."""
+        """Return the graph of the memories in the same file."""
         from ..brain import Brain
 
         if self._brain is None:
@@ -146,17 +146,17 @@ class Client:
         return Rows(self._tables.query(sql, params, timeout=timeout))
 
     def table(self, name: str) -> Select:
-        """A SELECT in steps: `table("t").select("task").where("id > $1", 5).order_by("id").limit(3)()`."""
+        """Build a SELECT: `table("t").select("task").where("id > $1", 5).order_by("id").limit(3)()`."""
         return Select(self.query, checks.name("table", name))
 
     def stream(self, sql: str, batch_size: int = 1000, params: Params = None) -> Iterator[list[dict[str, Any]]]:
-        """The rows of a SELECT in batches, however many there are, from one state of the data."""
+        """Yield the rows of a SELECT in batches, from one snapshot."""
         for result in self._tables.stream(sql, params, batch_size=checks.whole("batch_size", batch_size, low=1)):
             if result.rows:
                 yield result.dicts()
 
     def to_arrow(self, sql: str, params: Params = None, *, stream: bool = False, batch_size: int = BATCH) -> Any:
-        """The answer as a pyarrow Table; with `stream` a RecordBatchReader that holds one batch at a time."""
+        """Return the result as a pyarrow Table; with `stream`, a RecordBatchReader that holds one batch at a time."""
         size = checks.whole("batch_size", batch_size, low=1)
         reader = arrow_reader(self._tables.stream(sql, params, batch_size=size))
         return reader if stream else reader.read_all()
@@ -170,7 +170,7 @@ class Client:
         return write_parquet(self.to_arrow(sql, params, stream=True, batch_size=batch_size), path)
 
     def csv(self, sql: str, params: Params = None, *, delimiter: str = ",", batch_size: int = BATCH) -> Iterator[str]:
-        """The answer as CSV, some lines at a time: `"".join(client.csv("SELECT …"))` is all of it."""
+        """Yield the result as CSV, some lines at a time: `"".join(client.csv("SELECT …"))` is all of it."""
         size = checks.whole("batch_size", batch_size, low=1)
         return csv_texts(self._tables.stream(sql, params, batch_size=size), delimiter)
 
@@ -187,15 +187,15 @@ class Client:
         return sorted(table.name for table in self._tables.tables() if table.view is None)
 
     def list_views(self) -> list[str]:
-        """The views, which `CREATE VIEW` makes and `DROP VIEW` removes."""
+        """Return the names of the views."""
         return sorted(table.name for table in self._tables.tables() if table.view is not None)
 
     def describe_table(self, name: str) -> dict[str, dict[str, Any]]:
-        """Of each column its `type`, `nullable`, `default`, whether it is in the `primary_key`, and kind of `index`."""
+        """Return `type`, `nullable`, `default`, `primary_key` and kind of `index` for each column."""
         return describe(self._tables.table(checks.name("table", name)))
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> bool:
-        """Remove a table with all its rows; whether there was one."""
+        """Drop a table with its rows; return whether it existed."""
         return self._tables.drop_table(checks.name("table", name), missing_ok=if_exists)
 
     def create_index(
@@ -231,7 +231,7 @@ class Client:
 
 
 def local_file(workspace: str) -> Path:
-    """Where a workspace lies on this machine: the default one beside the memories, each other in a file of its own."""
+    """Return the file of a workspace: the default one beside the memories, others in files of their own."""
     if workspace == DEFAULT_WORKSPACE:
         return config.default_store()
     # Only what all file systems tell apart; capitals too are written as numbers.
@@ -253,10 +253,10 @@ def describe(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def kind_of(index: Index) -> str:
-    """What `create_index` calls this kind of index."""
+    """Return `create_index`'s name for this kind of index."""
     return index.options.get("index_type") or ("unique" if index.unique else index.method)
 
 
 def _set(names: Sequence[str]) -> str | None:
-    """The first of these environment variables that is set."""
+    """Return the first of these environment variables that is set."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)

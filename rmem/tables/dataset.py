@@ -23,7 +23,7 @@ from .catalog import Kind
 from .client import Client, Params
 from .streams import Rows
 from .types import FILE, agrees, sql_of, type_of
-from .values import kind_of_type
+from .wire_values import kind_of_type
 
 KEY = "_id"
 """Numbers the rows of a dataset in the order in which they came. SQL can name it; a dataset does not show it."""
@@ -48,7 +48,7 @@ def open(
 
 
 def place_of(address: str) -> tuple[str, str]:
-    """The workspace and the table of an address: `al://my-org/agent-memory` is agent_memory in my-org."""
+    """Parse an address into workspace and table: `al://my-org/agent-memory` is agent_memory in my-org."""
     match = _ADDRESS.fullmatch(address.strip()) if isinstance(address, str) else None
     if match is None:
         raise ConfigError(f"address must be rmem://workspace/dataset, got {checks.shown(address)}")
@@ -70,22 +70,22 @@ class Dataset:
 
     @property
     def schema(self) -> dict[str, str]:
-        """The columns with their types in SQL; empty as long as no column was added."""
-        return {name: column["type"] for name, column in self._described().items() if name != KEY}
+        """Return the columns with their SQL types; empty until a column is added."""
+        return {name: column["type"] for name, column in self._describe().items() if name != KEY}
 
     @property
     def columns(self) -> list[str]:
         return list(self.schema)
 
     def add_column(self, name: str, type: object) -> None:
-        """Add a column, empty in the rows that are there. The same column again changes nothing."""
+        """Add a column, NULL in existing rows. Adding it again changes nothing."""
         if checks.name("name", name) == KEY:
             raise InputError(f"{KEY} is the number of a row; name the column otherwise", field="name")
         sql = sql_of("type", type)
         if sql.upper() == FILE:
             raise InputError("a dataset has no FILE columns; ingest files with Client.ingest", field="type")
         wanted = type_of(sql)
-        if not self._described():
+        if not self._describe():
             self.client.create_table(self.name, {KEY: "BIGSERIAL PRIMARY KEY", name: sql}, if_not_exists=True)
         known = self.schema
         if name not in known:
@@ -107,19 +107,19 @@ class Dataset:
         return int(self.client.ingest(self.name, as_columns(data, schema))["row_count"])
 
     def query(self, sql: str, params: Params = None) -> Rows:
-        """Rows of a statement, which names the dataset as a table: `SELECT … FROM coding_agent_memory`."""
+        """Run a statement that names the dataset as a table: `SELECT … FROM coding_agent_memory`."""
         return self.client.query(sql, params)
 
     def commit(self, message: str | None = None) -> str:
-        """The `version` that the dataset is in. Writes are durable without it, and messages are not kept."""
+        """Return the current `version`. Writes are durable without it; messages are not stored."""
         if message is not None:
             checks.text("message", message)
         return self.version
 
     @property
     def version(self) -> str:
-        """Changes with every append and every removal of rows: the last number given, and how many rows there are."""
-        known = self._described()
+        """Return a version that changes with every append and delete: the last row number and the row count."""
+        known = self._describe()
         if not known:
             return "0-0"
         last = f"COALESCE(max({KEY}), 0)" if KEY in known else "0"
@@ -127,12 +127,12 @@ class Dataset:
         return f"{found['last']}-{found['rows']}"
 
     def __len__(self) -> int:
-        if not self._described():
+        if not self._describe():
             return 0
         return int(self.client.query(f"SELECT count(*) AS rows FROM {quote_name(self.name)}")[0]["rows"])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        known = self._described()
+        known = self._describe()
         if known:
             for batch in self.client.stream(self._statement(known)):
                 yield from batch
@@ -145,7 +145,7 @@ class Dataset:
     def __getitem__(self, key: str) -> list[Any]: ...
     def __getitem__(self, key: int | slice | str) -> Any:
         """A row, a list of rows, or the values of a column, in the order in which rows were appended."""
-        known = self._described()
+        known = self._describe()
         if isinstance(key, str):
             if key not in known:
                 raise NoSuchTableError(f"dataset {self.name!r} has no column {key!r}")
@@ -171,14 +171,14 @@ class Dataset:
 
     # The table behind it
 
-    def _described(self) -> dict[str, dict[str, Any]]:
+    def _describe(self) -> dict[str, dict[str, Any]]:
         try:
             return self.client.describe_table(self.name)
         except NoSuchTableError:
             return {}
 
     def _statement(self, known: Mapping[str, Mapping[str, Any]], *columns: str) -> str:
-        """SELECT of all rows in the order of their key; without one, in the order in which the engine finds them."""
+        """Build a SELECT of all rows, ordered by the primary key if there is one."""
         names = ", ".join(quote_name(name) for name in columns or [name for name in known if name != KEY])
         order = ", ".join(quote_name(name) for name, column in known.items() if column["primary_key"])
         return f"SELECT {names} FROM {quote_name(self.name)}" + (f" ORDER BY {order}" if order else "")
@@ -193,7 +193,7 @@ class Dataset:
 
 
 def as_columns(data: object, schema: Mapping[str, str]) -> dict[str, Any]:
-    """Rows as columns, whichever way they were given."""
+    """Convert rows or columns to columns."""
     if isinstance(data, Mapping):
         if not data:
             raise checks.refuse("data", "a row, columns of values or a list of rows", data)
@@ -209,22 +209,24 @@ def as_columns(data: object, schema: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _are_columns(data: Mapping[str, Any], schema: Mapping[str, str]) -> bool:
-    """Whether each value is a list of values for several rows. A vector is one value, a list of vectors is several;
-    where JSON could be either, the other columns decide."""
+    """Return whether each value is a list for several rows. A vector is one value, a list of vectors several; for
+    ambiguous JSON the other columns decide."""
     surplus = {name: _surplus(value, kind_of_type(schema[name])) for name, value in data.items()}
     known = {name: deeper for name, deeper in surplus.items() if deeper is not None}
     if not known:
         return all(isinstance(value, list | tuple | np.ndarray) for value in data.values())
     several = {deeper > 0 for deeper in known.values()}
     if len(several) > 1:
-        one = next(name for name, deeper in known.items() if deeper <= 0)
+        scalar = next(name for name, deeper in known.items() if deeper <= 0)
         many = next(name for name, deeper in known.items() if deeper > 0)
-        raise InputError(f"{one!r} is one value but {many!r} is a list of values; give one row or columns", field=one)
+        raise InputError(
+            f"{scalar!r} is one value but {many!r} is a list of values; give one row or columns", field=scalar
+        )
     return several.pop()
 
 
 def _surplus(value: Any, kind: Kind | None) -> int | None:
-    """How many lists a value is deeper than one value of its column; None where that tells nothing."""
+    """Return how many list levels a value has beyond its column type; None if that is unknown."""
     depth = 0
     while isinstance(value, list | tuple | np.ndarray):
         if len(value) == 0:

@@ -1,5 +1,4 @@
-"""The time limit of a statement: set once, and checked by everything that works on the statement in the same thread,
-from reading its text to building the indexes that it needs."""
+"""The time limit of a statement: set once per thread and checked by every step, from parsing to building indexes."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _EVERY = 2048  # items between two looks at the clock
 
 
 class Deadline:
-    """The end of a limit of so many seconds from now."""
+    """A point in time, `seconds` from now."""
 
     __slots__ = ("end", "seconds")
 
@@ -29,7 +28,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def time_limit(limit: Deadline | float | None) -> Iterator[None]:
-    """Stop what runs inside, in this thread, at a deadline or after some seconds. The nearest of several counts."""
+    """Limit the time of the block in this thread, by a deadline or seconds. The nearest of nested limits counts."""
     made = Deadline(limit) if isinstance(limit, int | float) else limit
     outer = _current.get()
     if made is None or (outer is not None and outer.end <= made.end):
@@ -43,14 +42,14 @@ def time_limit(limit: Deadline | float | None) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise StatementTimeoutError if the time is up."""
+    """Raise StatementTimeoutError if the time is over."""
     deadline = _current.get()
     if deadline is not None and monotonic() > deadline.end:
         raise timeout_error()
 
 
 def left() -> float | None:
-    """The seconds that are left, if there is a limit; StatementTimeoutError if there are none."""
+    """Return the remaining seconds, None without a limit; StatementTimeoutError if it is over."""
     check()
     deadline = _current.get()
     return None if deadline is None else max(deadline.end - monotonic(), 0.001)

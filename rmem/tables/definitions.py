@@ -1,5 +1,4 @@
-"""CREATE, DROP, ALTER and TRUNCATE: what changes the catalogue of a workspace, and checks that nothing depends on what
-goes."""
+"""Run CREATE, DROP, ALTER and TRUNCATE: check dependencies, then change the catalogue."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ _TRIES = 5
 
 
 class Definitions:
-    """The statements of one workspace that define something. `run` binds and runs one that writes rows; `create_index`
-    makes an index unless it exists, which may be allowed."""
+    """The DDL statements of one workspace. `run` binds and runs a statement that writes rows; `create_index` creates an
+    index."""
 
     def __init__(
         self,
@@ -37,9 +36,9 @@ class Definitions:
         self._engine, self._workspace, self._run, self._create_index = engine, workspace, run, create_index
 
     def run(self, tree: exp.Expression, sql: str) -> Result:
-        """Run one statement that defines something; `sql` is its text."""
+        """Run one DDL statement; `sql` is its text."""
         if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
-            return self._engine.together(lambda: self._create_view(tree, sql))
+            return self._engine.run_in_transaction(lambda: self._create_view(tree, sql))
         if isinstance(tree, exp.Create):
             return self._create(tree)
         if isinstance(tree, exp.Drop):
@@ -81,7 +80,7 @@ class Definitions:
         return Result()
 
     def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
-        """CREATE TABLE … AS SELECT: the table and its rows in one transaction."""
+        """Run CREATE TABLE … AS SELECT: table and rows in one transaction."""
         if isinstance(tree.this, exp.Schema):
             raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
         name = check_name(table_name(tree.this, self._workspace), "table")
@@ -99,14 +98,16 @@ class Definitions:
             insert = exp.Insert(this=target, expression=tree.expression.copy())
             return Result(row_count=self._run(insert).row_count)
 
-        return self._engine.together(made)
+        return self._engine.run_in_transaction(made)
 
     def _drop(self, tree: exp.Drop) -> Result:
         only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
         names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
         if tree.args.get("kind") == "INDEX":
             missing_ok = bool(tree.args.get("exists"))
-            self._engine.together(lambda: [self._engine.drop_index(name, missing_ok=missing_ok) for name in names])
+            self._engine.run_in_transaction(
+                lambda: [self._engine.drop_index(name, missing_ok=missing_ok) for name in names]
+            )
             return Result()
         kind = str(tree.args.get("kind"))
         if kind not in ("TABLE", "VIEW"):
@@ -116,7 +117,7 @@ class Definitions:
         return Result()
 
     def drop(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
-        """Drop all of these tables or views, or none; whether there was one."""
+        """Drop all of these tables or views, or none; return whether any existed."""
 
         def drop() -> bool:
             catalogue = self._engine.tables()
@@ -139,7 +140,7 @@ class Definitions:
                 self._engine.drop_table(table.name)
             return bool(known)
 
-        return retry_if_stale(lambda: self._engine.together(drop))
+        return retry_if_stale(lambda: self._engine.run_in_transaction(drop))
 
     def _alter(self, tree: exp.Alter) -> Result:
         name = table_name(tree.this, self._workspace)
@@ -164,7 +165,7 @@ class Definitions:
                 self._run(exp.Delete(this=node.copy()))
             return Result()
 
-        return self._engine.together(emptied) if len(tree.expressions) > 1 else emptied()
+        return self._engine.run_in_transaction(emptied) if len(tree.expressions) > 1 else emptied()
 
 
 def retry_if_stale(run: Callable[[], T]) -> T:

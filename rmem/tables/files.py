@@ -1,7 +1,7 @@
-"""Files as rows: text, Markdown, JSON lines and PDF become chunks of text with what is known about each.
+"""Read text, Markdown, JSON lines and PDF files as chunks of text with metadata.
 
-A file that is missing, unreadable, binary or without text is an error that names it: a file that is silently left
-out would be missed much later, by a search that does not find it."""
+A file that is missing, unreadable, binary or without text is an error that names it, because a file left out silently
+would be noticed only much later."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(given: object, size: int, overlap: int) -> list[Chunk]:
-    """The chunks of a file, in order. What kind of file it is, is told by its ending."""
+    """Return the chunks of a file, in order; its suffix gives the format."""
     if not isinstance(given, str | os.PathLike) or not str(given).strip():
         raise refuse("path", "the path of a file", given)
     path = Path(given).expanduser()
@@ -90,8 +90,8 @@ def _markdown(text: str, size: int, overlap: int) -> Iterator[Chunk]:
 
 
 def _json_lines(path: Path, text: str, size: int, overlap: int) -> Iterator[Chunk]:
-    """One row for each line, or several where its text is long. The text is the field text, content or body, else the
-    whole line; all other fields are metadata."""
+    """Yield one row per line, or several for a long text. The text is the field text, content or body, else the whole
+    line; other fields are metadata."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -136,7 +136,7 @@ def _pdf(path: Path, raw: bytes, size: int, overlap: int) -> Iterator[Chunk]:
 
 
 def _sound(text: str) -> str:
-    """PDFs hold NULs and halves of surrogate pairs, which no store keeps."""
+    """Remove NULs and lone surrogates, which PDFs contain and no store accepts."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 

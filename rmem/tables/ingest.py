@@ -1,7 +1,7 @@
-"""Columns of Python values as a table: what type each column has, whether everything fits, and then all or nothing.
+"""Write columns of Python values to a table: infer types, check everything, then write all or nothing.
 
-`normalize_columns` needs no database: it reads files and looks at values, also in a client far from its server.
-`write_table` checks against the table and writes."""
+`normalize_columns` needs no database: it reads files and values, also in a client far from its server. `write_table`
+checks against the table and writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .catalog import Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
 from .files import chunks_of
 from .types import FILE, agrees, sql_of, type_of
-from .values import from_json, kind_of_value, pack_vector, to_json, type_name
+from .wire_values import from_json, kind_of_value, pack_vector, to_json, type_name
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -47,7 +47,7 @@ _WIDER = (
 
 @dataclass(frozen=True, slots=True)
 class NormalizedColumns:
-    """Rows ready to be written, as columns of equal length, and the types that were asked for."""
+    """Columns of equal length, ready to write, and the requested types."""
 
     columns: dict[str, list[Any]]
     schema: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def normalize_columns(
     chunk_overlap: int = CHUNK_OVERLAP,
     on_progress: Progress | None = None,
 ) -> NormalizedColumns:
-    """Columns as lists of Python values; files are read and become rows of chunks."""
+    """Convert columns to lists of Python values; files become rows of chunks."""
     size, overlap = check_sizes(chunk_size, chunk_overlap)
     if not isinstance(data, Mapping) or not data:
         raise checks.refuse("data", "a mapping of column names to lists of values", data)
@@ -114,7 +114,7 @@ def _same_length(columns: Mapping[str, list[Any]]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value without numpy, except for vectors, which are smaller and faster as they are."""
+    """Convert numpy values to Python, except vectors, which are smaller and faster as arrays."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim <= 2:
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 def _with_chunks(
     columns: Mapping[str, list[Any]], paths: str, size: int, overlap: int, on_progress: Progress | None
 ) -> dict[str, list[Any]]:
-    """One row for each chunk of each file; the other columns are repeated."""
+    """Make one row for each chunk of each file; repeat the other columns."""
     taken = [name for name in ("chunk", "text", "metadata") if name in columns]
     if taken:
         raise InputError(f"{taken[0]!r} is a column that reading files fills; name yours otherwise", field=taken[0])
@@ -148,7 +148,7 @@ def _with_chunks(
 
 
 def infer_type(name: str, values: Sequence[Any]) -> str:
-    """The type of a column that holds these values."""
+    """Infer the type of a column from its values."""
     kinds: dict[Kind, int] = {}
     for row, value in enumerate(values):
         if value is None or (isinstance(value, list | np.ndarray) and len(value) == 0):
@@ -160,25 +160,27 @@ def infer_type(name: str, values: Sequence[Any]) -> str:
     if not kinds:
         what = "no values" if not values else "only empty lists" if any(v is not None for v in values) else "only NULLs"
         raise InputError(f"{name} holds {what}: say in schema what type it has", field=name)
-    kind = _one_kind(name, kinds, values)
+    kind = _common_kind(name, kinds, values)
     if kind is Kind.VECTOR:
-        return f"EMBEDDING({_one_dimension(name, values)})"
+        return f"EMBEDDING({_common_dimension(name, values)})"
     if kind is Kind.BIGINT and not all(value is None or -_WHOLE <= value < _WHOLE for value in values):
         return Kind.NUMERIC.value
     return kind.value
 
 
-def _one_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) -> Kind:
+def _common_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) -> Kind:
     if len(kinds) == 1:
         return next(iter(kinds))
     for together, wider in _WIDER:
         if together >= kinds.keys():
             return wider
-    told = " and ".join(f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2])
-    raise InputError(f"{name} must hold values of one type, got {told}; say in schema what it is", field=name)
+    kinds_found = " and ".join(
+        f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2]
+    )
+    raise InputError(f"{name} must hold values of one type, got {kinds_found}; say in schema what it is", field=name)
 
 
-def _one_dimension(name: str, values: Sequence[Any]) -> int:
+def _common_dimension(name: str, values: Sequence[Any]) -> int:
     first = next(len(value) for value in values if value is not None)
     for row, value in enumerate(values):
         if value is not None and len(value) != first:
@@ -200,7 +202,7 @@ def write_table(
     index: Indexes | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write what was arranged, with the table and the indexes that are missing, in one transaction."""
+    """Write normalized columns in one transaction, with the missing table and indexes."""
     checks.name("table", table)
     indexes = index_kinds(index, ready)
     for left in reversed(range(_TRIES)):
@@ -217,7 +219,7 @@ def write_table(
 
 
 class _Changed(Exception):
-    """The table is no longer the one that the rows were checked for."""
+    """The table changed after the rows were checked."""
 
 
 def _write_once(
@@ -238,7 +240,7 @@ def _write_once(
             there = workspace.create_table(table, columns)
         if there != target:
             raise _Changed
-        held = {one.name for one in target.indexes}
+        held = {existing.name for existing in target.indexes}
         for column, kind in indexes.items():
             name = index_name(table, column, kind)
             if name not in held:
@@ -246,15 +248,15 @@ def _write_once(
         count = workspace.insert_rows(workspace.table(table), names, rows)
         return {"table_name": table, "row_count": count, "created": known is None}
 
-    return workspace.together(write)
+    return workspace.run_in_transaction(write)
 
 
 def _find_table(workspace: Workspace, table: str) -> Table | None:
-    return next((one for one in workspace.tables() if one.name == table), None)
+    return next((known for known in workspace.tables() if known.name == table), None)
 
 
 def _plan_table(name: str, columns: Mapping[str, str]) -> Table:
-    """The table that these columns will make."""
+    """Return the table that these columns will create."""
     from .sql.define import table_of
     from .sql.parse import parse
 
@@ -264,8 +266,8 @@ def _plan_table(name: str, columns: Mapping[str, str]) -> Table:
 
 
 def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-    """The names of the columns, and rows of values that fit a table; arrays are lists where it keeps JSON."""
-    from .sql.values import check_columns
+    """Return column names and rows that fit a table; arrays become lists for JSON columns."""
+    from .sql.bulk_rows import check_columns
 
     columns = dict(ready.columns)
     for column in table.columns:
@@ -276,7 +278,7 @@ def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Se
 
 
 def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:
-    """The name of an index that was given none: the same for the same columns, and never too long."""
+    """Return a default index name: equal for equal columns, and never too long."""
     parts = (
         table,
         *((columns,) if isinstance(columns, str) else columns),
@@ -290,7 +292,7 @@ def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:
 
 
 def index_statement(table: str, columns: str | Sequence[str], kind: str, name: str) -> str:
-    """The CREATE INDEX of a kind: `search` where the type of the column decides, `btree`, or what index_type names."""
+    """Build a CREATE INDEX: `search` if the column type decides, `btree`, or a given index_type."""
     several = [columns] if isinstance(columns, str) else list(columns)
     unique = "UNIQUE " if kind == "unique" else ""
     method = "" if kind in ("btree", "unique") else " USING deeplake_index"
@@ -302,7 +304,7 @@ def index_statement(table: str, columns: str | Sequence[str], kind: str, name: s
 
 
 def index_kinds(index: Indexes | None, ready: NormalizedColumns) -> dict[str, str]:
-    """The kind of index for each column that shall have one."""
+    """Return the kind of index for each column to be indexed."""
     if index is None:
         return {}
     if isinstance(index, str) or not isinstance(index, Mapping | Sequence):
@@ -313,12 +315,12 @@ def index_kinds(index: Indexes | None, ready: NormalizedColumns) -> dict[str, st
 
 
 def _types(ready: NormalizedColumns) -> dict[str, str]:
-    """The type of each column of a new table: as asked for, else told from the values."""
+    """Return the type of each new column: as requested, else inferred."""
     return {name: ready.schema.get(name) or infer_type(name, values) for name, values in ready.columns.items()}
 
 
 def _fits(known: Table, ready: NormalizedColumns) -> None:
-    """Refuse what cannot be appended to a table that is there. What single values must be, the insert checks."""
+    """Refuse columns that cannot be appended to an existing table. The insert checks single values."""
     checks.known_fields(f"table {known.name!r}", ready.columns, [column.name for column in known.columns])
     for column in known.columns:
         wanted = ready.schema.get(column.name)
@@ -335,7 +337,7 @@ def _fits(known: Table, ready: NormalizedColumns) -> None:
 
 
 def to_body(ready: NormalizedColumns) -> dict[str, Any]:
-    """What was arranged, as a request carries it: values in JSON, and how to read those that JSON cannot tell."""
+    """Convert normalized columns to a request body, with the types that JSON cannot express."""
     columns: dict[str, list[Any]] = {}
     types: dict[str, str] = {}
     for name, values in ready.columns.items():
@@ -351,7 +353,7 @@ def to_body(ready: NormalizedColumns) -> dict[str, Any]:
 
 
 def from_body(body: Mapping[str, Any]) -> NormalizedColumns:
-    """What `to_body` was given; `types` and `schema` may be missing. Paths of files have no meaning here."""
+    """Reverse `to_body`; `types` and `schema` are optional. File paths are not read."""
     columns, types, schema = body.get("columns"), body.get("types") or {}, body.get("schema") or {}
     if not isinstance(types, Mapping):
         raise checks.refuse("types", "a mapping of column names to types", types)
@@ -365,7 +367,7 @@ def from_body(body: Mapping[str, Any]) -> NormalizedColumns:
 
 
 def _lost_in_json(values: Sequence[Any]) -> Kind | None:
-    """The kind of the values where JSON would turn some of them into texts."""
+    """Return the kind of values that JSON would turn into texts."""
     kinds = {kind for value in values if value is not None and (kind := kind_of_value(value))}
     lost = kinds - {Kind.TEXT, Kind.BOOLEAN, Kind.BIGINT, *_LISTS}
     if not lost:

@@ -1,6 +1,5 @@
-"""Copy the tables of an SQLite file, or of another server, into PostgreSQL: columns, keys, checks, references, indexes,
-and the rows value by value. Each table is made and filled in one transaction, so that it is there whole or not at
-all."""
+"""Copy the tables of an SQLite file or of another server into PostgreSQL, with keys, checks, references and indexes.
+Each table is created and filled in one transaction."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..errors import ConfigError, StoreError
-from .catalog import Kind, Table, parents_first, quoted
+from .catalog import Kind, Table, parents_first, quote_identifier
 from .engines.postgres import PostgresEngine
 from .engines.sqlite import SqliteEngine
 from .workspace import Workspace
@@ -26,7 +25,7 @@ _AS_TEXT = (Kind.JSONB, Kind.INTERVAL)
 
 
 class Checksum:
-    """Of the number of rows and of each of them, in whatever order they come."""
+    """A checksum of rows that does not depend on their order."""
 
     def __init__(self) -> None:
         self._total = self.count = 0
@@ -43,7 +42,7 @@ class Checksum:
 
 
 class _SourceTable(NamedTuple):
-    """A table of the file, how many rows it has, and whether the target has it already."""
+    """A table of the source, its number of rows, and whether the target has it."""
 
     table: Table
     rows: int
@@ -51,7 +50,7 @@ class _SourceTable(NamedTuple):
 
 
 def move(path: Path, url: str, tenant: str) -> TableMove | None:
-    """From a file to one tenant of a database; None where the file has no tables, for which nothing is needed there."""
+    """Move the tables of a file to one tenant of a database; None if the file has no tables."""
     old = SqliteEngine(path)
     if not old.tables():
         old.close()
@@ -65,8 +64,8 @@ def move(path: Path, url: str, tenant: str) -> TableMove | None:
 
 
 class TableMove:
-    """Nothing is written before `copy`, which writes over nothing, unless `replace` says that the target is to become
-    what the source is: tables there that differ are dropped first."""
+    """Copy tables. Only `copy` writes. Existing tables are kept, unless `replace`: then those that differ are dropped
+    first."""
 
     def __init__(self, old: SqliteEngine | PostgresEngine, new: PostgresEngine, *, replace: bool = False) -> None:
         self._old, self._new = old, new
@@ -77,7 +76,7 @@ class TableMove:
             if self._replaced is not None:
                 known = {table.name for table in tables}
                 self._replaced += [table for table in self._target.tables() if table.name not in known]
-            self._left = [self._inspect(table) for table in parents_first(one for one in tables if not one.view)]
+            self._left = [self._inspect(table) for table in parents_first(table for table in tables if not table.view)]
             self._views = [table for table in tables if table.view and not self._has_view(table)]
         except CycleError as error:
             self.close()
@@ -95,11 +94,11 @@ class TableMove:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of rows of each table of the file."""
+        """Return the number of rows of each source table."""
         return {left.table.name: left.rows for left in self._left}
 
     def copy(self, on_progress: Progress) -> dict[str, str]:
-        """Copy every table that is not there yet; the checksum of each of them, which is that of both sides."""
+        """Copy missing tables; return the checksum of each, verified on both sides."""
         done, sums = 0, {}
         self._drop_replaced()
         for left in self._left:
@@ -115,21 +114,21 @@ class TableMove:
         return sums
 
     def _drop_replaced(self) -> None:
-        """Drop what differs, views first, and tables before those that they refer to."""
+        """Drop what differs: views first, and tables before those that they reference."""
         gone = self._replaced or []
         names = {table.name for table in gone}
         referring = [
             table
             for table in self._target.tables()
-            if not table.view and {one.table for one in table.references} & names
+            if not table.view and {other.table for other in table.references} & names
         ]
         both = {table.name: table for table in (*gone, *referring) if not table.view}
         self._left = [left._replace(there=left.there and left.table.name not in both) for left in self._left]
-        for table in [*(one for one in gone if one.view), *reversed(parents_first(both.values()))]:
+        for table in [*(other for other in gone if other.view), *reversed(parents_first(both.values()))]:
             self._new.drop_table(table.name)
 
     def _inspect(self, table: Table) -> _SourceTable:
-        (row,) = self._source.query(f"SELECT count(*) FROM {quoted(table.name)}").rows
+        (row,) = self._source.query(f"SELECT count(*) FROM {quote_identifier(table.name)}").rows
         there = self._new.tables().get(table.name)
         if there is not None and (
             there != table or str(self._sum(self._source, table)) != str(self._sum(self._target, table))
@@ -182,15 +181,15 @@ class TableMove:
     @staticmethod
     def _rows(side: Workspace, table: Table) -> Iterator[list[tuple[Any, ...]]]:
         columns = ", ".join(
-            f"{quoted(column.name)}::text" if column.type.kind in _AS_TEXT else quoted(column.name)
+            f"{quote_identifier(column.name)}::text" if column.type.kind in _AS_TEXT else quote_identifier(column.name)
             for column in table.columns
         )
-        for result in side.stream(f"SELECT {columns} FROM {quoted(table.name)}", batch_size=_BATCH):
+        for result in side.stream(f"SELECT {columns} FROM {quote_identifier(table.name)}", batch_size=_BATCH):
             yield result.rows
 
 
 def _hashable_rows(table: Table, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
-    """Rows as their checksum takes them: to write out each number of a vector would take most of the time."""
+    """Convert rows for the checksum; vectors as bytes, because formatting their numbers would take most of the time."""
     vectors = [at for at, column in enumerate(table.columns) if column.type.kind in (Kind.VECTOR, Kind.VECTORS)]
     if not vectors:
         return rows

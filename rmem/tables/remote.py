@@ -1,6 +1,5 @@
-"""A workspace on a server: the methods of `Workspace`, spoken over HTTP.
-
-The token is never part of an error, a log line or a repr."""
+"""A workspace on a server: the methods of `Workspace` over HTTP. The token is never part of an error, a log line or a
+repr."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from .builder import quote_name
 from .catalog import Column, Index, Kind, Table, Type
 from .ingest import NormalizedColumns, to_body
 from .results import Result
-from .values import from_json, kind_of_type, parameters_to_json
+from .wire_values import from_json, kind_of_type, parameters_to_json
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 JSON = "application/json"
@@ -35,7 +34,7 @@ class RemoteWorkspace:
 
     def __init__(self, api_url: str, token: str | None, name: str, *, org_id: str | None = None, timeout: float = 30):
         self.name = name
-        self._token = _checked_token(token)
+        self._token = _check_token(token)
         self._org = org_id or organisation_of(self._token)
         self._timeout = timeout
         self._link = Link(api_url, timeout)
@@ -47,9 +46,9 @@ class RemoteWorkspace:
     # Statements
 
     def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Result:
-        """Rows are asked for as a stream, which has no limit of rows as an answer in one piece has."""
+        """Run a statement. Rows are requested as a stream, which has no row limit."""
         if isinstance(sql, str) and _ROWS.match(sql):
-            return next(self._streamed(sql, params, _WHOLE, timeout))
+            return next(self._stream_batches(sql, params, _WHOLE, timeout))
         return result_of(
             self._json("POST", "/query", _statement(sql, params, timeout), write=_writes(sql), patience=timeout)
         )
@@ -57,13 +56,13 @@ class RemoteWorkspace:
     def stream(
         self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
     ) -> Iterator[Result]:
-        return self._streamed(sql, params, batch_size, timeout)
+        return self._stream_batches(sql, params, batch_size, timeout)
 
-    def _streamed(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
-        """A line with the columns, a line for each row, and one that counts them, so that a broken answer shows."""
+    def _stream_batches(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
+        """Parse a stream: a line of columns, a line per row, and a final count that reveals a broken answer."""
         body = _statement(sql, params, timeout)
         headers = self._headers(NDJSON, body, _writes(sql))
-        with self._link.open("POST", f"{self._base}/query", _encoded(body), headers, timeout) as answer:
+        with self._link.open("POST", f"{self._base}/query", _encode(body), headers, timeout) as answer:
             head = _line(answer)
             columns, types = tuple(head.get("columns", ())), _types(head)
             batch: list[tuple[Any, ...]] = []
@@ -92,9 +91,9 @@ class RemoteWorkspace:
         found: list[Table] = []
         cursor: str | None = None
         while True:
-            told = self._json("GET", f"?{urlencode({'cursor': cursor})}" if cursor else "", None)
-            found += [_table(one) for one in told.get("tables", ())]
-            cursor = told.get("next_cursor")
+            page = self._json("GET", f"?{urlencode({'cursor': cursor})}" if cursor else "", None)
+            found += [_table(entry) for entry in page.get("tables", ())]
+            cursor = page.get("next_cursor")
             if cursor is None:
                 return found
 
@@ -116,7 +115,7 @@ class RemoteWorkspace:
         return _drop(lambda: self.query(f"DROP INDEX {quote_name(name)}"), missing_ok)
 
     def ingest(self, table: str, ready: NormalizedColumns, index: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Rows in one request: all of them are written, or none."""
+        """Write rows in one request, all or none."""
         body = to_body(ready) | ({"index": dict(index)} if index else {})
         answer: dict[str, Any] = self._json("POST", f"/{quote(table, safe='')}/ingest", body, write=True)
         return answer
@@ -129,12 +128,12 @@ class RemoteWorkspace:
     def _json(
         self, method: str, path: str, body: Any, *, write: bool = False, patience: float | None = None
     ) -> dict[str, Any]:
-        raw = self._link.ask(method, self._base + path, _encoded(body), self._headers(JSON, body, write), patience)
+        raw = self._link.request(method, self._base + path, _encode(body), self._headers(JSON, body, write), patience)
         try:
-            told = json.loads(raw) if raw else {}
+            answer = json.loads(raw) if raw else {}
         except ValueError:
             raise RemoteError(f"{self._link.url} did not answer with JSON: {raw[:100]!r}", status=502) from None
-        return told if isinstance(told, dict) else {}
+        return answer if isinstance(answer, dict) else {}
 
     def _headers(self, accept: str, body: Any, write: bool) -> dict[str, str]:
         headers = {"Accept": accept, "User-Agent": f"rmem/{__version__}"}
@@ -153,7 +152,7 @@ class RemoteWorkspace:
 
 
 def _drop(drop: Callable[[], object], missing_ok: bool) -> bool:
-    """Whether there was something to drop."""
+    """Return whether there was something to drop."""
     try:
         drop()
     except NoSuchTableError:
@@ -168,14 +167,14 @@ def _statement(sql: str, params: Params, timeout: float | None) -> dict[str, Any
     return body if timeout is None else body | {"timeout_ms": max(1, round(timeout * 1000))}
 
 
-def _encoded(body: Any) -> bytes | None:
+def _encode(body: Any) -> bytes | None:
     if body is None:
         return None
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
 
 
 def _writes(sql: str) -> bool:
-    """Whether a statement may write, and so must not be done twice when it is sent twice."""
+    """Return whether a statement may write, and so needs an idempotency key."""
     return not (isinstance(sql, str) and _READS.match(sql))
 
 
@@ -186,15 +185,15 @@ def _line(answer: Answer) -> Any:
         raise RemoteError("the answer of the server broke off", status=502) from None
 
 
-def result_of(told: Mapping[str, Any]) -> Result:
-    """The answer of a statement from its JSON."""
-    types = _types(told)
-    rows = [_row(row, types) for row in told.get("rows", ())]
-    return Result(tuple(told.get("columns", ())), types, rows, int(told.get("row_count", len(rows))))
+def result_of(answer: Mapping[str, Any]) -> Result:
+    """Parse the JSON answer of a statement."""
+    types = _types(answer)
+    rows = [_row(row, types) for row in answer.get("rows", ())]
+    return Result(tuple(answer.get("columns", ())), types, rows, int(answer.get("row_count", len(rows))))
 
 
-def _types(told: Mapping[str, Any]) -> tuple[Type | None, ...]:
-    names = told.get("types") or [None] * len(told.get("columns", ()))
+def _types(answer: Mapping[str, Any]) -> tuple[Type | None, ...]:
+    names = answer.get("types") or [None] * len(answer.get("columns", ()))
     return tuple(type_from(name) for name in names)
 
 
@@ -203,7 +202,7 @@ def _row(values: Sequence[Any], types: Sequence[Type | None]) -> tuple[Any, ...]
 
 
 def type_from(name: str | None) -> Type | None:
-    """The type behind a name that `values.type_name` wrote."""
+    """Parse a type name written by `wire_values.type_name`."""
     kind = kind_of_type(name)
     if kind is None or name is None:
         return None
@@ -217,37 +216,37 @@ def type_from(name: str | None) -> Type | None:
     return Type(kind)
 
 
-def _table(told: Mapping[str, Any]) -> Table:
-    name = str(told["table_name"])
+def _table(entry: Mapping[str, Any]) -> Table:
+    name = str(entry["table_name"])
     columns = tuple(
         Column(
-            one["name"],
-            type_from(one["type"]) or Type(Kind.TEXT),
-            nullable=one.get("nullable", True),
-            default=one.get("default"),
-            serial=one.get("serial", False),
+            part["name"],
+            type_from(part["type"]) or Type(Kind.TEXT),
+            nullable=part.get("nullable", True),
+            default=part.get("default"),
+            serial=part.get("serial", False),
         )
-        for one in told.get("columns", ())
+        for part in entry.get("columns", ())
     )
     indexes = tuple(
         Index(
-            one["name"],
+            part["name"],
             name,
-            tuple(one["columns"]),
-            method=one.get("method", "btree"),
-            unique=one.get("unique", False),
-            options=dict(one.get("options") or {}),
+            tuple(part["columns"]),
+            method=part.get("method", "btree"),
+            unique=part.get("unique", False),
+            options=dict(part.get("options") or {}),
         )
-        for one in told.get("indexes", ())
+        for part in entry.get("indexes", ())
     )
-    return Table(name, columns, tuple(told.get("primary_key", ())), indexes, view=told.get("view"))
+    return Table(name, columns, tuple(entry.get("primary_key", ())), indexes, view=entry.get("view"))
 
 
 # Addresses and tokens
 
 
 def organisation_of(token: str | None) -> str | None:
-    """The organisation that a token names in its OrgID claim; the server is who checks the token."""
+    """Return the OrgID claim of a token; the server verifies the token."""
     try:
         middle = (token or "").split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
@@ -257,7 +256,7 @@ def organisation_of(token: str | None) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def _checked_token(token: str | None) -> str | None:
+def _check_token(token: str | None) -> str | None:
     if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
         raise ConfigError("the token holds characters that no token has (not shown); copy it again")
     return token

@@ -1,4 +1,4 @@
-"""What a statement answers: columns with their types, rows, and how many rows were meant."""
+"""Result: the columns with their types, the rows and the row count of a statement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Result:
     row_count: int = 0
 
     def batches(self, size: int) -> list[Result]:
-        """The same rows in several answers; one, if there are none."""
+        """Split into results of at most `size` rows; at least one."""
         starts = range(0, max(1, len(self.rows)), size)
         parts = [self.rows[at : at + size] for at in starts]
         return [Result(self.columns, self.types, part, len(part) or self.row_count) for part in parts]

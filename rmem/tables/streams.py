@@ -1,7 +1,7 @@
-"""Answers as programs use them: rows with their columns, batches, CSV, Arrow, Parquet.
+"""Results in the forms that programs use: rows as dicts, batches, CSV, Arrow, Parquet.
 
-Arrow and Parquet need pyarrow (`rmem[parquet]`). Decimals without a fixed scale, JSON, UUIDs and intervals are
-texts there, since Arrow has no type that holds each of them."""
+Arrow and Parquet need pyarrow (`rmem[parquet]`). Decimals without a fixed scale, JSON, UUIDs and intervals become texts
+there, because Arrow has no matching type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..errors import InputError, NoSuchTableError
 from ..extras import require
 from .catalog import Kind, Type
 from .results import Result
-from .values import kind_of_value, to_json
+from .wire_values import kind_of_value, to_json
 
 BATCH = 10_000
 
@@ -60,7 +60,7 @@ def pyarrow() -> Any:
 
 
 def arrow_reader(results: Iterable[Result]) -> Any:
-    """A pyarrow RecordBatchReader that makes each batch when it is asked for."""
+    """Return a pyarrow RecordBatchReader that builds each batch on demand."""
     pa = pyarrow()
     source = iter(results)
     first = next(source, Result())
@@ -90,7 +90,7 @@ def _batch(pa: Any, schema: Any, forms: Sequence[Callable[[Any], Any] | None], r
 
 
 def _field(pa: Any, result: Result, at: int) -> tuple[Any, Callable[[Any], Any] | None]:
-    """The Arrow field of a column, and what its values go through first."""
+    """Return the Arrow field of a column and the conversion of its values."""
     type = result.types[at] if at < len(result.types) else None
     if type is None:
         first = next((row[at] for row in result.rows if row[at] is not None), None)
@@ -136,15 +136,15 @@ def _json(value: Any) -> str:
 
 
 def csv_texts(results: Iterable[Result], delimiter: str = ",") -> Iterator[str]:
-    """A line with the columns and one for each row, some rows at a time, as PostgreSQL's COPY writes CSV: NULL is
-    empty, an empty text is quoted, JSON and lists are JSON."""
+    """Yield CSV as PostgreSQL's COPY writes it, some rows at a time: NULL is empty, an empty text is quoted, JSON and
+    lists are JSON."""
     quoted = re.compile(f'[{re.escape(delimiter)}"\r\n]|^$|^[ \t]|[ \t]$')
 
     def cell(value: Any) -> str:
         if value is None:
             return ""
-        told = to_json(value)
-        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+        plain = to_json(value)
+        text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
         return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
 
     begun = False
@@ -159,12 +159,15 @@ def csv_texts(results: Iterable[Result], delimiter: str = ",") -> Iterator[str]:
 
 
 def write_parquet(reader: Any, path: str | os.PathLike[str]) -> int:
-    """Write the batches of a reader to a file and return the number of rows. The file appears when it is complete."""
+    """Write a reader's batches to a file; return the number of rows. The file appears when it is complete."""
     pyarrow()
     import pyarrow.parquet as parquet
 
     written = 0
-    with _replaced(path) as partial, parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
+    with (
+        _replace_on_success(path) as partial,
+        parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer,
+    ):
         for batch in reader:
             writer.write_batch(batch)
             written += batch.num_rows
@@ -172,8 +175,8 @@ def write_parquet(reader: Any, path: str | os.PathLike[str]) -> int:
 
 
 @contextmanager
-def _replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file to write, which takes the place of `path` when it is complete."""
+def _replace_on_success(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary file that replaces `path` when it is complete."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise refuse("path", "the path of a file", path)
     target = Path(path).expanduser()

@@ -1,4 +1,4 @@
-"""What a workspace knows of the transaction that a thread has open: whether it wrote, and whether it can go on."""
+"""The state of a thread's open transaction: whether it wrote, and whether it failed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Transaction(local):
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Run one statement. After one that failed none can follow, as in PostgreSQL."""
+        """Run one statement. After a failed one no other can follow, as in PostgreSQL."""
         if not self.is_open:
             yield
             return
@@ -49,7 +49,7 @@ class Transaction(local):
             raise
 
     def check_search(self) -> None:
-        """Search indexes follow what is committed, so they cannot know what this transaction wrote."""
+        """Refuse a search after a write: search indexes see only committed rows."""
         if self.is_open and self.wrote:
             raise SqlUnsupportedError(
                 "a search would not find what this transaction wrote; search before its first write, or after its end"
@@ -57,7 +57,7 @@ class Transaction(local):
 
 
 def counts_as_write(method: F) -> F:
-    """Count a method of a workspace as a statement that writes."""
+    """Decorate a workspace method that counts as a writing statement."""
 
     @wraps(method)
     def run(self: Any, *given: Any, **options: Any) -> Any:

@@ -94,8 +94,8 @@ def type_of(sql: str) -> Type:
     require("tables", "a type of SQL")
     from sqlglot import exp
 
+    from .sql.expression_types import read_type
     from .sql.parse import parse
-    from .sql.types import read_type
 
     cast = parse(f"SELECT NULL::{sql}").tree.expressions
     if len(cast) != 1 or not isinstance(cast[0], exp.Cast) or not isinstance(cast[0].this, exp.Null):

@@ -23,25 +23,25 @@ from ..config import default_store
 from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Index, Table, quoted
+from .catalog import Index, Table, quote_identifier
 from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
-from .facts import GraphSource, add_queries, named_in, rows_of
+from .fact_tables import GraphSource, add_queries, named_in, rows_of
 from .results import Result
 from .search import execute
 from .search.indexes import SearchIndexes
 from .search.plan import SearchPlan, has_search, plan_search
 from .sql import define
 from .sql.bind import Binder
+from .sql.bulk_rows import check_columns
 from .sql.cache import Cache, Prepared, prepare
+from .sql.expression_types import result_type
 from .sql.kinds import READS, kind_of, target_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.scope import base_table, fold_name, known_table
 from .sql.statements import bind_statement
-from .sql.types import result_type
-from .sql.values import check_columns
 from .transactions import Transaction, counts_as_write
 
 Params = Sequence[Any] | Mapping[str, Any] | None
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A statement and the catalogue that it was bound to."""
+    """A statement with the catalogue that it was bound to."""
 
     tree: exp.Expression
     catalogue: dict[str, Table]
@@ -98,7 +98,7 @@ class Workspace(Forking):
 
     @classmethod
     def on(cls, engine: Engine, *, name: str = "default") -> Self:
-        """On an engine that is open already; it is closed with the workspace."""
+        """Create a workspace on an open engine, which is closed with it."""
         made = cls.__new__(cls)
         made._begin(name, engine)
         return made
@@ -151,7 +151,7 @@ class Workspace(Forking):
             return result
 
     def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
-        """The kind of a statement that writes, with the tables (or indexes) that it changes; None if it only reads."""
+        """Return the kind of a writing statement and the tables (or indexes) it changes; None if it only reads."""
         statement = self._prepare(sql)
         kind = kind_of(statement.tree)
         return None if statement.explain or kind in READS else (kind, target_tables(statement.tree))
@@ -182,8 +182,8 @@ class Workspace(Forking):
         query = statement.tree.args.get("expression")
         if graph is not None and isinstance(query, exp.Expression):
             for name in named_in(query, self._engine.tables(), self.name):
-                told = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
-                raise SqlUnsupportedError(f"{told}; create a table and fill it by INSERT INTO … SELECT")
+                message = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
+                raise SqlUnsupportedError(f"{message}; create a table and fill it by INSERT INTO … SELECT")
         return self._definitions.run(statement.tree.copy(), sql)
 
     def _run_bound(
@@ -194,14 +194,14 @@ class Workspace(Forking):
         return execute.run(self._engine, self._indexes, bound.statement(values, max_rows, max_bytes))
 
     def _run_written(self, tree: exp.Expression) -> Result:
-        """Run a statement that we made ourselves, without parameters."""
+        """Run a statement of our own, without parameters."""
         return self._run_bound(_bind(tree, self._engine.tables(), self.name, []), [])
 
     def _bound(
         self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
     ) -> tuple[_Bound, list[Any]]:
-        """The statement bound to the tables as they are now, for values of these types, and those values with the rows
-        of facts that it reads."""
+        """Return the statement bound to the current tables for these value types, and the values, extended by the rows
+        of fact tables that it reads."""
         catalogue = self._engine.tables()
         shapes = (graph is None, *map(shape, values))
         bound = self._bounds.get(sql, shapes)
@@ -230,7 +230,7 @@ class Workspace(Forking):
         timeout: float | None = None,
         graph: GraphSource | None = None,
     ) -> Iterator[Result]:
-        """The answer of a SELECT in batches, in bounded memory, from one state of the data."""
+        """Yield the result of a SELECT in batches, in bounded memory, from one snapshot."""
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise SqlError(f"batch_size must be a whole number ≥ 1, got {batch_size!r}")
         _check_limits(timeout, None)
@@ -252,7 +252,7 @@ class Workspace(Forking):
     def _start_stream(
         self, sql: str, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
     ) -> tuple[Result, Iterator[Result]]:
-        """The first batch of a stream, and those that follow."""
+        """Return the first batch of a stream, and an iterator over the others."""
         bound, values = self._bound(sql, statement, values, graph)
         stream = execute.stream(self._engine, self._indexes, bound.statement(values), batch_size)
         return next(stream), stream
@@ -261,19 +261,18 @@ class Workspace(Forking):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make one transaction of what this thread does here: all of it is written at the end, or nothing."""
+        """Run the block as one transaction of this thread."""
         self._transaction.check_closed()
         with self._engine.transaction(), self._transaction.begin():
             yield
 
     @counts_as_write
-    def together(self, work: Callable[[], T]) -> T:
-        """Do `work`, which may be done more than once, in one transaction: all that it writes here or nothing.
-
-        For a request under way (`rmem.receipts`) it is done the first time only; it must give JSON then."""
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
+        """Run `work`, which may be repeated, in one transaction. For a request in progress (`rmem.receipts`) it runs
+        only the first time and must return JSON."""
         request = receipts.current()
         if request is None:
-            return retry_if_stale(lambda: self._engine.together(work))
+            return retry_if_stale(lambda: self._engine.run_in_transaction(work))
         key = request.key("tables")
 
         def once() -> T:
@@ -282,23 +281,23 @@ class Workspace(Forking):
                 request.replayed = True
                 return json.loads(kept)  # type: ignore[no-any-return]
             with receipts.request(None):
-                told = work()
-            self._engine.keep(key, json.dumps(told))
-            return told
+                result = work()
+            self._engine.keep(key, json.dumps(result))
+            return result
 
         self._engine.prepare_receipts()
-        found = retry_if_stale(lambda: self._engine.together(once))
+        found = retry_if_stale(lambda: self._engine.run_in_transaction(once))
         request.done["tables"] += 1
         return found
 
     def once(self, work: Callable[[], T]) -> T:
-        """`work` as it is, unless there is a request under way for which it must happen once."""
-        return work() if receipts.current() is None else self.together(work)
+        """Run `work`; within a request in progress, only once."""
+        return work() if receipts.current() is None else self.run_in_transaction(work)
 
     # -- without SQL ----------------------------------------------------------------------------------------
 
     def tables(self) -> list[Table]:
-        """All tables, by name."""
+        """Return all tables, by name."""
         with self._transaction.statement():
             return sorted(self._engine.tables().values(), key=lambda table: table.name)
 
@@ -308,7 +307,7 @@ class Workspace(Forking):
 
     @counts_as_write
     def create_table(self, name: str, columns: Mapping[str, str], *, exists_ok: bool = False) -> Table:
-        """`create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
+        """Create a table: `create_table("notes", {"id": "BIGSERIAL PRIMARY KEY", "embedding": "EMBEDDING(1536)"})`."""
         if not isinstance(columns, Mapping) or not columns:
             raise SqlError("columns must be a mapping of names to types, with at least one column")
         for column, words in columns.items():
@@ -316,8 +315,8 @@ class Workspace(Forking):
                 raise SqlError("columns must be a mapping of names to types")
             if not is_phrase(words):
                 raise SqlError(f'column "{column}": {words!r} is not a type')
-        body = ", ".join(f"{quoted(column)} {words}" for column, words in columns.items())
-        tree = parse(f"CREATE TABLE {quoted(name)} ({body})").tree
+        body = ", ".join(f"{quote_identifier(column)} {words}" for column, words in columns.items())
+        tree = parse(f"CREATE TABLE {quote_identifier(name)} ({body})").tree
         if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
             raise SqlError(f"a type of table {name!r} cannot be read")
         if [fold_name(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
@@ -328,7 +327,7 @@ class Workspace(Forking):
 
     @counts_as_write
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
-        """Whether there was such a table."""
+        """Drop a table; return whether it existed."""
         return self._definitions.drop([name], "TABLE", missing_ok)
 
     @counts_as_write
@@ -346,7 +345,8 @@ class Workspace(Forking):
         name: str | None = None,
         exists_ok: bool = False,
     ) -> Index:
-        """`kind` is search, bm25 or vector for the search operators, btree or unique for the engine's own."""
+        """Create an index. `kind` is search, bm25 or vector for the search operators, btree or unique for the engine's
+        own."""
         if kind not in ("search", "bm25", "vector", "btree", "unique"):
             raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
         found = base_table(table, self._engine.tables(), self.name)
@@ -359,8 +359,8 @@ class Workspace(Forking):
         return define.find_index(index.name, self._engine.tables())
 
     def _create_index(self, index: Index, exists_ok: bool) -> None:
-        """Make an index; one for the search operators is built at once, and kept where the engine can. Inside a
-        transaction the first search builds it, since indexes follow what is committed."""
+        """Create an index; build a search index at once, except inside a transaction, because indexes see only
+        committed rows."""
         if not self._engine.create_index(index, exists_ok=exists_ok) or self._engine.in_transaction:
             return
         table = self._engine.tables().get(index.table)
@@ -369,12 +369,12 @@ class Workspace(Forking):
 
     @counts_as_write
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
-        """Whether there was such an index."""
+        """Drop an index; return whether it existed."""
         return self._engine.drop_index(name, missing_ok=missing_ok)
 
     @counts_as_write
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
-        """Append rows given as columns of values; all of them or none. The number of rows."""
+        """Append columns of values, all rows or none; return the number of rows."""
         return retry_if_stale(lambda: self._insert(table, columns))
 
     def _insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:
@@ -383,9 +383,9 @@ class Workspace(Forking):
 
     @counts_as_write
     def insert_rows(self, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-        """Append rows that were checked for the table as it is."""
+        """Append rows that were checked against the current table."""
         count = self._engine.insert(table, names, rows) if rows else 0
-        self._indexes.inserted(table, count)
+        self._indexes.after_insert(table, count)
         return count
 
     def close(self) -> None:

@@ -17,14 +17,14 @@ from .exchange import (
     SYNC,
     Document,
     changed_by,
-    checked,
-    checked_removal,
+    check_document,
+    check_removal,
     document,
     is_personal,
     memory_of,
-    merged,
+    merge,
+    merge_sources,
     source_key,
-    united,
 )
 from .validation import mended_contents
 from .versions import FORGET, KEY, REMOVED, removal_of, version_of
@@ -53,77 +53,77 @@ class Sender:
     def owns(self, memory: Memory) -> bool:
         return self.is_admin or memory.actor in (None, self.member)
 
-    def edited(self, memory: Memory | None, action: str, **detail: Any) -> Edited:
+    def edit_by(self, memory: Memory | None, action: str, **detail: Any) -> Edited:
         return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail})
 
 
 def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Sender) -> AdmissionResult:
     """Apply memories and removals one by one."""
     done = AdmissionResult()
-    for told in memories:
-        _each(done, told, lambda told=told: _admit_memory(brain, checked(told), by, done))  # type: ignore[misc]
-    for told in gone:
-        _each(done, told, lambda told=told: _admit_removal(brain, checked_removal(told), by, done))  # type: ignore[misc]
+    for item in memories:
+        _admit_each(done, item, lambda item=item: _admit_memory(brain, check_document(item), by, done))  # type: ignore[misc]
+    for item in gone:
+        _admit_each(done, item, lambda item=item: _admit_removal(brain, check_removal(item), by, done))  # type: ignore[misc]
     return done
 
 
-def _each(done: AdmissionResult, told: Any, admit: Callable[[], bool]) -> None:
+def _admit_each(done: AdmissionResult, item: Any, admit: Callable[[], bool]) -> None:
     try:
         done.changed += admit()
     except InputError as error:
-        named = told.get("id") if isinstance(told, Mapping) else None
+        named = item.get("id") if isinstance(item, Mapping) else None
         done.refused.append(
             {"id": named if isinstance(named, str) else None, "field": error.field, "error": str(error)}
         )
 
 
-def _admit_memory(brain: Brain, told: Document, by: Sender, done: AdmissionResult) -> bool:
-    removal = removal_of(brain, told["id"])
+def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResult) -> bool:
+    removal = removal_of(brain, sent["id"])
     kept: list[Document | None] = [None]
-    _check_place(told["place"], by)
+    _check_place(sent["place"], by)
 
     def taken(known: Memory | None) -> Edited | None:
         kept[0] = None
         if known is None:
-            if removal is None and told["author"] not in (None, by.member):
-                raise _not_yours("author", told["author"], by)
-            if removal is not None and version_of(told["contents"]) < removal.version:
+            if removal is None and sent["author"] not in (None, by.member):
+                raise _not_yours("author", sent["author"], by)
+            if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None  # they will be told that it is gone
-            wanted = {**told, "author": by.member, "contents": _vouched(told["contents"], (), by)}
+            wanted = {**sent, "author": by.member, "contents": _attribute_sources(sent["contents"], (), by)}
         elif is_personal(known):
-            raise InputError(f"there is a memory {told['id']!r} already, which is not shared", field="id")
+            raise InputError(f"there is a memory {sent['id']!r} already, which is not shared", field="id")
         else:
-            if told["author"] not in (None, by.member, known.actor):
-                raise _not_yours("author", told["author"], by)
-            wanted = _joined(document(known), told, by, owned=by.owns(known))
+            if sent["author"] not in (None, by.member, known.actor):
+                raise _not_yours("author", sent["author"], by)
+            wanted = _merge_sent(document(known), sent, by, owned=by.owns(known))
         kept[0] = wanted
         if known is not None and wanted == document(known):
             return None
         memory = memory_of(wanted, known, {})
-        return by.edited(memory, SYNC, **{KEY: version_of(wanted["contents"])})
+        return by.edit_by(memory, SYNC, **{KEY: version_of(wanted["contents"])})
 
-    changed = changed_by(brain, told["id"], taken)
-    if kept[0] is not None and kept[0] != told:
+    changed = changed_by(brain, sent["id"], taken)
+    if kept[0] is not None and kept[0] != sent:
         done.memories.append(kept[0])
     return changed
 
 
-def _joined(known: Document, told: Document, by: Sender, *, owned: bool) -> Document:
+def _merge_sent(known: Document, sent: Document, by: Sender, *, owned: bool) -> Document:
     """Merge a sent document into the known one: all of it if the sender owns it, else only that they learned it too and
     what supersedes it."""
     known = {**known, "contents": mended_contents(known["contents"])}
     old = known["contents"].get("sources", ())
-    brought = {**told, "author": known["author"], "contents": _vouched(told["contents"], old, by)}
-    both = merged(known, brought)
+    brought = {**sent, "author": known["author"], "contents": _attribute_sources(sent["contents"], old, by)}
+    both = merge(known, brought)
     body = {**(both if owned else known)["contents"]}
     for name in ("count", "files", KEY, "valid_until", "superseded_by"):
         if name in both["contents"]:
             body[name] = both["contents"][name]
-    body["sources"] = united(old, both["contents"]["sources"])[-_SOURCES:]
+    body["sources"] = merge_sources(old, both["contents"]["sources"])[-_SOURCES:]
     return {**(both if owned else known), "author": known["author"], "contents": body}
 
 
-def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by: Sender) -> dict[str, Any]:
+def _attribute_sources(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by: Sender) -> dict[str, Any]:
     """Keep known sources as they are, and attribute new ones to the sender, whomever they name."""
     old = {source_key(source): source for source in known}
     sources = []
@@ -134,7 +134,7 @@ def _vouched(contents: Mapping[str, Any], known: Iterable[Mapping[str, Any]], by
     return {**contents, "sources": sources}
 
 
-def _admit_removal(brain: Brain, told: Document, by: Sender, done: AdmissionResult) -> bool:
+def _admit_removal(brain: Brain, sent: Document, by: Sender, done: AdmissionResult) -> bool:
     refused: list[InputError | None] = [None]
 
     def taken(known: Memory | None) -> Edited | None:
@@ -142,18 +142,18 @@ def _admit_removal(brain: Brain, told: Document, by: Sender, done: AdmissionResu
         if known is None or is_personal(known):
             return None
         version = version_of(known.contents)
-        removed = told[KEY] or version + 1
+        removed = sent[KEY] or version + 1
         if by.owns(known) and version < removed:
-            return by.edited(None, FORGET, **{REMOVED: True, KEY: removed})
+            return by.edit_by(None, FORGET, **{REMOVED: True, KEY: removed})
         if not by.owns(known):
             refused[0] = _not_yours("id", known.actor or "", by)
         # The member who removed it gets it back: a version that is not lower than the removal's stays.
         known.contents = {**known.contents, KEY: max(version, removed)}
-        return by.edited(known, SYNC, **{KEY: max(version, removed)})
+        return by.edit_by(known, SYNC, **{KEY: max(version, removed)})
 
-    changed = changed_by(brain, told["id"], taken)
+    changed = changed_by(brain, sent["id"], taken)
     if refused[0] is not None:
-        done.refused.append({"id": told["id"], "field": "id", "error": str(refused[0])})
+        done.refused.append({"id": sent["id"], "field": "id", "error": str(refused[0])})
     return changed
 
 

@@ -12,7 +12,7 @@ _STALE = 3600.0  # seconds after which nobody is still writing a draft
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file for its owner alone. It is durable when this returns; a failure leaves no draft behind."""
+    """Write a file atomically, readable by its owner alone. Durable on return; a failure leaves no draft."""
     draft = path.with_name(f".{path.name}-{os.getpid()}-{get_ident()}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -29,7 +29,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system lets a folder be opened."""
+    """Make the names in a folder durable, if the system can open folders."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

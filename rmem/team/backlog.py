@@ -17,41 +17,41 @@ _RETRY = "`rmem status --retry`"
 
 
 def report() -> dict[str, Any]:
-    """How many events wait since when, the last failure to take them in, and what was set aside."""
-    told: dict[str, Any] = {"waiting": 0, "waiting_since": None, "failure": None, "set_aside": None}
+    """Report how many events wait and since when, the last failure to store them, and what was set aside."""
+    found: dict[str, Any] = {"waiting": 0, "waiting_since": None, "failure": None, "set_aside": None}
     if not _is_used():
-        return told
+        return found
     waiting, unusable, failure = _paths(spool.waiting), _paths(spool.unusable), outage.read()
     if waiting:
-        told |= {"waiting": len(waiting), "waiting_since": _write_time(waiting[0])}
+        found |= {"waiting": len(waiting), "waiting_since": _write_time(waiting[0])}
     if failure is not None:
-        told["failure"] = failure._asdict() | {"daemon_runs": paths.lock().exists() and daemon_client.is_running()}
+        found["failure"] = failure._asdict() | {"daemon_runs": paths.lock().exists() and daemon_client.is_running()}
     if unusable:
         newest = unusable[-1]
         reason = spool.reason_of(newest) or None
-        told["set_aside"] = {"count": len(unusable), "folder": str(newest.parent), "newest_reason": reason}
-    return told
+        found["set_aside"] = {"count": len(unusable), "folder": str(newest.parent), "newest_reason": reason}
+    return found
 
 
 def findings() -> list[Finding]:
-    """The report as `rmem doctor` shows it; nothing where there is no team memory."""
+    """Return the report for `rmem doctor`; empty without a team memory."""
     if not _is_used():
         return []
-    told = report()
-    wrong = problems(told)
-    return [Finding("events", not wrong, "; ".join([f"waiting: {summary(told)}", *wrong]))]
+    backlog = report()
+    wrong = problems(backlog)
+    return [Finding("events", not wrong, "; ".join([f"waiting: {summary(backlog)}", *wrong]))]
 
 
-def summary(told: dict[str, Any]) -> str:
-    """How many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
-    since = told["waiting_since"]
-    return _count(told["waiting"]) + ("" if since is None else f", the oldest since {clock(since)}")
+def summary(backlog: dict[str, Any]) -> str:
+    """Say how many events wait, and since when: "3 events, the oldest since 2026-05-01 10:00:00"."""
+    since = backlog["waiting_since"]
+    return _count(backlog["waiting"]) + ("" if since is None else f", the oldest since {clock(since)}")
 
 
-def problems(told: dict[str, Any]) -> list[str]:
-    """What is wrong in a report and what to do about it, a sentence for each."""
+def problems(backlog: dict[str, Any]) -> list[str]:
+    """List what is wrong in a report and what to do about it, one sentence each."""
     found = []
-    failure, since, aside = told["failure"], told["waiting_since"], told["set_aside"]
+    failure, since, aside = backlog["failure"], backlog["waiting_since"], backlog["set_aside"]
     if failure is not None:
         again = f"at {clock(failure['next'])}" if failure["daemon_runs"] else "with the next hook"
         found.append(
@@ -60,7 +60,7 @@ def problems(told: dict[str, Any]) -> list[str]:
         )
     elif since is not None and time.time() - since > _LATE:
         found.append(f"events are not taken in ({_RETRY} tries now)")
-    if told["waiting"] >= spool.MOST:
+    if backlog["waiting"] >= spool.MOST:
         found.append("no other event is kept before some of these are taken in")
     if aside is not None:
         reason = aside["newest_reason"] or "unknown"
@@ -94,5 +94,5 @@ def _count(number: int) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Local time to the second."""
+    """Format a local time to the second."""
     return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")

@@ -32,7 +32,7 @@ from .outcomes import has_failed, headline
 from .private_text import public
 from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
-from .review import waiting
+from .review import pending_note
 from .sessions import Sessions, SessionState
 from .tool_output import essence, signature
 
@@ -49,7 +49,7 @@ _WORTH_KEEPING = re.compile(
 
 
 class Capture:
-    """Takes events in, one at a time; the same event twice changes nothing."""
+    """Store events one at a time. Storing the same event twice changes nothing."""
 
     def __init__(self, brain: Brain, sessions: Sessions | None = None) -> None:
         self._brain = brain
@@ -64,7 +64,7 @@ class Capture:
                 state.cwd = event.cwd or state.cwd
                 if where is not None:
                     state.repository, state.branch = where.id, where.branch
-                self._take(self._cleaned(event), state, team, where)
+                self._take(self._clean_event(event), state, team, where)
 
     def _where(self, event: Event) -> Repository | None:
         return repository(event.cwd) if event.cwd else None
@@ -89,32 +89,33 @@ class Capture:
         elif event.kind is Kind.SESSION_END:
             self._sum_up(state, team, where)
 
-    def _cleaned(self, event: Event) -> Event:
-        """The event as it may be kept; what the policy refuses altogether is left out."""
+    def _clean_event(self, event: Event) -> Event:
+        """Return the event as the privacy policy allows it; drop fields that the policy refuses."""
         policy = self._brain.privacy
         if policy is None:
             return event
-        told = {
-            name: _allowed(policy, getattr(event, name)) for name in ("prompt", "command", "output", "message", "input")
+        cleaned = {
+            name: _clean_value(policy, getattr(event, name))
+            for name in ("prompt", "command", "output", "message", "input")
         }
-        return event._replace(**told)
+        return event._replace(**cleaned)
 
     # Prompts
 
     def _prompt(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
-        said = event.prompt.strip()[:_LONG_PROMPT]
-        if not said:
+        prompt = event.prompt.strip()[:_LONG_PROMPT]
+        if not prompt:
             return
-        state.prompts = [*state.prompts, said][-10:]
-        if is_request(said):
+        state.prompts = [*state.prompts, prompt][-10:]
+        if is_request(prompt):
             if state.task:
-                state.requests = [*state.requests, said][-_MANY_REQUESTS:]
+                state.requests = [*state.requests, prompt][-_MANY_REQUESTS:]
             else:
-                state.task = said
-        for one in sayings(said):
-            weight = 0.8 if one.kind == "preference" else 0.7
-            note = _note(event, team, one.text, one.kind, importance=weight).at(where)
-            self._keep(note if one.sure else waiting(note), team)
+                state.task = prompt
+        for saying in sayings(prompt):
+            weight = 0.8 if saying.kind == "preference" else 0.7
+            note = _note(event, team, saying.text, saying.kind, importance=weight).at(where)
+            self._keep(note if saying.sure else pending_note(note), team)
 
     # Tools
 
@@ -136,40 +137,40 @@ class Capture:
 
     def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         failed = has_failed(event.command, event.output, event.failed)
-        told = essence(event.output, _LONG_ERROR)
+        lines = essence(event.output, _LONG_ERROR)
         key = command_key(event.command, event.cwd, str(where.root) if where else "")
-        output = {"command": event.command[:300], "failed": failed, "output": told[-600:], "time": event.time}
+        output = {"command": event.command[:300], "failed": failed, "output": lines[-600:], "time": event.time}
         state.note_output({**output, "key": key})
         if failed:
-            if told:
-                self._note_failure(key, told, event, state)
-                self._keep_output(event, key, told, team, where, failed=True)
+            if lines:
+                self._note_failure(key, lines, event, state)
+                self._keep_output(event, key, lines, team, where, failed=True)
             return
         for fixed in fixed_by(key, state.failures):
             self._keep_fix(event, fixed, state, team, where)
-        if told:
+        if lines:
             self._keep_output(event, key, essence(event.output, 400), team, where, failed=False)
 
-    def _note_failure(self, key: str, told: str, event: Event, state: SessionState) -> None:
+    def _note_failure(self, key: str, lines: str, event: Event, state: SessionState) -> None:
         name = headline(event.output)
         before = state.failures.get(key)
         since = before["since"] if before is not None and signature(before["name"]) == signature(name) else event.time
         state.failures[key] = {
-            "command": event.command[:300], "error": told, "name": name, "time": event.time, "since": since,
+            "command": event.command[:300], "error": lines, "name": name, "time": event.time, "since": since,
             "files": files_named(event.command, event.output), "tests": failing_tests(event.output),
         }  # fmt: skip
 
     def _keep_fix(
         self, event: Event, key: str, state: SessionState, team: TeamMemory, where: Repository | None
     ) -> None:
-        """The error and what was done for it before the success; nothing if nothing was done."""
+        """Store an error with what was done before the command succeeded; nothing if nothing was done."""
         broken = state.failures.pop(key)
         edits = [edit for edit in state.edits if edit["time"] >= broken["since"] and key in edit["for"]]
         changes: dict[str, list[str]] = {}
         for edit in edits:
             changes.setdefault(edit["file"], []).append(edit["change"])
-        done = [": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, dict.fromkeys(told))))))
-                for path, told in changes.items()]  # fmt: skip
+        done = [": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, dict.fromkeys(diff))))))
+                for path, diff in changes.items()]  # fmt: skip
         done += [
             f"ran `{output['command']}`"
             for output in state.outputs
@@ -190,7 +191,7 @@ class Capture:
         state.fixed = [*state.fixed, broken["name"]][-10:]
 
     def _explain(self, event: Event, state: SessionState, team: TeamMemory) -> None:
-        """Add to what was fixed since the last stop why it had failed, as far as the agent says so."""
+        """Add the agent's explanation of the failure to what was fixed since the last stop."""
         for number in state.unexplained if event.message else ():
             known = self._brain.get(number)
             if known is None or "reason" in known.contents:
@@ -203,12 +204,12 @@ class Capture:
         state.unexplained = []
 
     def _keep_output(
-        self, event: Event, key: str, told: str, team: TeamMemory, where: Repository | None, *, failed: bool
+        self, event: Event, key: str, lines: str, team: TeamMemory, where: Repository | None, *, failed: bool
     ) -> None:
         if not _WORTH_KEEPING.search(event.command) and not failed:
             return
         outcome = "failed" if failed else "passed"
-        text = f"`{event.command[:300]}` {outcome}:\n{told}"
+        text = f"`{event.command[:300]}` {outcome}:\n{lines}"
         details = {"failed": failed, "attempt": key}
         weight = 0.4 if failed else 0.2
         command = event.command[:300]
@@ -229,7 +230,7 @@ class Capture:
     # The end
 
     def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
-        """A session that did something becomes a memory of its task."""
+        """Store a memory of the session's task, if the session did something."""
         if state.ended is not None:
             return
         state.ended = state.updated
@@ -265,7 +266,7 @@ class Capture:
         self._keep(note.at(where), team)
 
     def _sum_up_abandoned(self, team: TeamMemory, where: Repository | None, but: str) -> None:
-        """Sessions that a crash ended are summed up by the next one that starts here."""
+        """Summarise sessions that ended in a crash, when the next one starts here."""
         for state in self.sessions.all():
             over = time.time() - state.updated > _ABANDONED
             if state.ended is None and over and state.session != but and where and state.repository == where.id:
@@ -273,21 +274,21 @@ class Capture:
                 self.sessions.save(state)
 
 
-def _allowed(policy: PrivacyPolicy, value: Any) -> Any:
+def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:
     if isinstance(value, str):
         return policy.question(value) or ""
     if isinstance(value, Mapping):
-        return {key: _allowed(policy, one) for key, one in value.items()}
-    return [_allowed(policy, one) for one in value] if isinstance(value, list) else value
+        return {key: _clean_value(policy, member) for key, member in value.items()}
+    return [_clean_value(policy, member) for member in value] if isinstance(value, list) else value
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:
-    """A note of what an event tells."""
+    """Build a note from an event."""
     return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
 
 
 def workspace_of(cwd: str) -> str | None:
-    """Where the memories of this folder's repository go, if it says so."""
+    """Return the workspace that this folder's repository names, or None."""
     try:
         settings = settings_of(cwd) if cwd else None
     except RemanenceError:
@@ -299,8 +300,8 @@ def workspace_of(cwd: str) -> str | None:
 
 
 def with_outcome(event: Event, patience: float) -> Event:
-    """The event with how its command ended, which Codex writes into its transcript a moment after it told its hooks;
-    as it is if the transcript does not tell within so many seconds."""
+    """Add the exit code that Codex writes to its transcript shortly after calling its hooks. Wait up to `patience`
+    seconds; return the event unchanged if there is none."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
         return event
     from .importers.codex import ended_in

@@ -17,7 +17,7 @@ def may_recall(cwd: str) -> bool:
 
 
 def _wish(cwd: str, name: str) -> bool:
-    """What the repository's file says; a file that cannot be used means no, because nobody knows what it meant."""
+    """Return what the repository's file says. A file that cannot be read means no."""
     if not cwd:
         return True
     start = Path(cwd)

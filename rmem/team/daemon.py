@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import paths, spool
 from .atomic_files import remove_stale
-from .daemon_client import END, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, received
+from .daemon_client import END, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, read_all
 from .events import SELF_TEST, Event
 from .hook import note
 
@@ -32,7 +32,7 @@ which may be what was missing."""
 
 
 class Daemon:
-    """One daemon at work. `run` returns when it was idle for long."""
+    """The daemon's main loop. `run` returns after a long idle time."""
 
     def __init__(self, idle: float = _IDLE) -> None:
         self._processor: EventProcessor
@@ -46,7 +46,7 @@ class Daemon:
         self._over = threading.Event()
 
     def run(self) -> bool:
-        """Work until there is nothing to do; whether that was the reason to end."""
+        """Work until idle; return whether idleness was the reason to end."""
         check_system()
         place = paths.socket()
         place.unlink(missing_ok=True)  # of one that was killed; we have the lock
@@ -86,7 +86,7 @@ class Daemon:
         return time.monotonic() - self._busy < self._idle or self._processor.is_stuck()
 
     def _share(self) -> None:
-        """Meet the team's memory now and then, beside the draining: a server may be slow or away."""
+        """Sync with the team's server now and then, in a thread of its own: a server may be slow."""
         while not self._over.is_set():
             self._processor.wants_sharing.clear()
             try:
@@ -96,7 +96,7 @@ class Daemon:
             self._processor.wants_sharing.wait(_MEETING)
 
     def _warm_up(self) -> None:
-        """Load what the first prompt needs, after the session that started us was briefed."""
+        """Load what the first prompt needs, after the first session got its briefing."""
         self._has_answered.wait(_BRIEFING)
         try:
             self._processor.warm_up()
@@ -105,8 +105,7 @@ class Daemon:
         self._is_warm = True
 
     def _listen(self, listening: socket.socket) -> None:
-        """Answer whoever comes, each in a thread. What fails for one, such as too many open files, is no reason not to
-        listen to the next."""
+        """Answer each connection in a thread. An error, such as too many open files, does not stop the loop."""
         trouble = ""
         while True:
             try:
@@ -126,26 +125,26 @@ class Daemon:
         with line:
             try:
                 line.settimeout(5)
-                said = received(line)
-                if said == END:
+                request = read_all(line)
+                if request == END:
                     self._over.set()
                     return
-                event = Event.from_json(said.decode("utf-8", "surrogatepass"))
+                event = Event.from_json(request.decode("utf-8", "surrogatepass"))
                 if not self._is_warm:
                     line.sendall(STARTING)
                 self._is_ready.wait()
-                self._tell(line, event)
+                self._send_context(line, event)
             except Exception as error:  # one question must not end the daemon; the hook gets an empty answer
                 note(f"daemon: {type(error).__name__}: {error}")
 
-    def _tell(self, line: socket.socket, event: Event) -> None:
+    def _send_context(self, line: socket.socket, event: Event) -> None:
         context = self._processor.context(event)
         self._has_answered.set()
         try:
             line.sendall(context.encode("utf-8", "replace"))
         except OSError:  # the hook has given up waiting
             if event.source != SELF_TEST:
-                self._processor.tell_later(event, context)
+                self._processor.keep_answer(event, context)
 
 
 class _Log(logging.Handler):
@@ -156,7 +155,7 @@ class _Log(logging.Handler):
 
 
 def main() -> None:
-    """The first argument, if there is one, is the locked file that was handed over by who started this."""
+    """Run the daemon. The first argument, if any, is the descriptor of the inherited lock file."""
     logging.getLogger("rmem").addHandler(_Log(logging.WARNING))
     try:
         with Lock(int(sys.argv[1]) if len(sys.argv) > 1 else None):

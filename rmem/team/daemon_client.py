@@ -33,8 +33,8 @@ class AlreadyRunningError(Exception):
 
 
 class Lock:
-    """Held by the one daemon of a home; the system releases it if the process dies. One that a hook starts inherits
-    the open file, and the lock with it: there is no moment in which two are started, or one is taken for running."""
+    """Lock that the one daemon of a home holds; the OS releases it if the process dies. A daemon started by a hook
+    inherits the open file with its lock, so two cannot start at once."""
 
     def __init__(self, inherited: int | None = None) -> None:
         self._inherited = inherited
@@ -82,7 +82,7 @@ def check_system() -> None:
 
 
 def ensure_daemon() -> bool:
-    """Start a daemon, with a life of its own, unless there is one; whether there was."""
+    """Start a detached daemon unless one runs; return whether one ran."""
     check_system()
     try:
         with Lock() as held:
@@ -93,7 +93,7 @@ def ensure_daemon() -> bool:
 
 
 def _start(held: int | None) -> None:
-    """`held` is the locked file that the new process takes over; without one it locks the file itself."""
+    """Start the process. It inherits the locked file `held`; without one it locks the file itself."""
     import subprocess
 
     subprocess.Popen(
@@ -108,13 +108,13 @@ def _start(held: int | None) -> None:
 
 
 def call(event: Event, patience: float, starting: float) -> str:
-    """What the daemon answers to an event. It has `patience` seconds to answer, and `starting` seconds where it is only
-    starting; a TimeoutError if it takes longer."""
-    said = event.to_json().encode("utf-8", "surrogatepass")
+    """Send an event to the daemon and return its answer. Raise TimeoutError after `patience` seconds, or after
+    `starting` seconds if it is starting."""
+    request = event.to_json().encode("utf-8", "surrogatepass")
     end, last = time.monotonic() + starting, False
     while True:
         try:
-            return _exchange(said, patience, end).decode("utf-8", "replace")
+            return _exchange(request, patience, end).decode("utf-8", "replace")
         except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet, or has just ended
             if last:
                 raise TimeoutError("the daemon did not start in time") from None
@@ -124,8 +124,8 @@ def call(event: Event, patience: float, starting: float) -> str:
 
 
 def restart() -> bool:
-    """Start a daemon in the place of the one that runs, with the version and the environment of this process. False if
-    that one did not end in time."""
+    """Replace the running daemon by one with the version and environment of this process. Return False if the old one
+    did not end in time."""
     with suppress(OSError):  # there is none
         _exchange(END, _ENDING)
     end = time.monotonic() + _ENDING
@@ -136,24 +136,24 @@ def restart() -> bool:
     return True
 
 
-def _exchange(said: bytes, patience: float, starting: float = 0.0) -> bytes:
-    """Send bytes to the daemon and read its answer, until the moment `starting` if it says that it is starting."""
+def _exchange(request: bytes, patience: float, starting: float = 0.0) -> bytes:
+    """Send bytes to the daemon and read its answer; wait until `starting` if it reports that it is starting."""
     import socket
 
     check_system()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(patience)
         line.connect(os.fspath(paths.socket()))
-        line.sendall(said)
+        line.sendall(request)
         line.shutdown(socket.SHUT_WR)
         first = line.recv(1)
         if first == STARTING:
             line.settimeout(max(patience, starting - time.monotonic()))
             first = b""
-        return first + received(line)
+        return first + read_all(line)
 
 
-def received(line: socket.socket) -> bytes:
+def read_all(line: socket.socket) -> bytes:
     """Read until EOF."""
     parts, size = [], 0
     while chunk := line.recv(1 << 16):

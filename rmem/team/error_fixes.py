@@ -56,37 +56,37 @@ _MARKUP = re.compile(r"^(?:[-*#>\d.]+\s+)+|\*\*|__")
 
 
 def command_key(command: str, cwd: str = "", root: str = "") -> str:
-    """What makes two commands the same attempt: the folder and the program with what it works on, less verbosity,
-    filters and wrappers. The folder is left out where it is the root of the repository."""
-    told, folder = command.strip(), cwd
+    """Return a key that is equal for attempts at the same command: the folder (empty for the repository's root) and the
+    program with its targets, without verbosity, filters and wrappers."""
+    words, folder = command.strip(), cwd
     while True:
-        moved = _CD.match(told)
-        rest = _LEAD.sub("", told[moved.end() :] if moved else told)
+        moved = _CD.match(words)
+        rest = _LEAD.sub("", words[moved.end() :] if moved else words)
         if moved:
             folder = os.path.normpath(os.path.join(folder, moved[1].strip("\"'")))
-        if rest == told:
+        if rest == words:
             break
-        told = rest
+        words = rest
     base = root or cwd
     if base and (folder == base or folder.startswith(os.path.join(base, ""))):
         folder = os.path.relpath(folder, base).removeprefix(".")
-    told = " ".join(_LOUDNESS.sub("", _AFTER.sub("", told)).split())[:300]
-    return f"{folder}$ {told}" if folder else told
+    words = " ".join(_LOUDNESS.sub("", _AFTER.sub("", words)).split())[:300]
+    return f"{folder}$ {words}" if folder else words
 
 
 def failing_tests(output: str) -> list[str]:
-    """The tests that an output says have failed."""
-    return list(dict.fromkeys(one or other for one, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
+    """Return the names of the failed tests in an output."""
+    return list(dict.fromkeys(first or other for first, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
 
 
 def files_named(command: str, output: str) -> list[str]:
-    """The names, without folders, of the files that a failure speaks of."""
+    """Return the file names, without folders, in a failing command and its output."""
     named = [os.path.basename(name) for name in _FILE.findall(f"{command}\n{output[-50_000:]}")]
     return list(dict.fromkeys(named))[-_MANY_NAMES:]
 
 
 def fixed_by(key: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The failures that a success of `key` puts an end to: its own, and those of tests that it has run too."""
+    """Return the failures that a success of `key` ends: its own, and those of tests that it also ran."""
     return [other for other in failures if other == key or _includes(key, other, failures[other])]
 
 
@@ -95,24 +95,27 @@ def _includes(key: str, other: str, failure: Mapping[str, Any]) -> bool:
     if done is None or before is None or done[:2] != before[:2] or (done[3] and done[3] != before[3]):
         return False
     scope, wanted = done[2], before[2]
-    if not scope or (wanted and all(_within(one, scope) for one in wanted)):
+    if not scope or (wanted and all(_within(test, scope) for test in wanted)):
         return True
     tests = failure.get("tests") or []
-    return bool(tests) and all(_within(one, scope) for one in tests)
+    return bool(tests) and all(_within(test, scope) for test in tests)
 
 
 def _within(test: str, scope: Sequence[str]) -> bool:
-    return any(test == one or test.startswith((one.rstrip("/") + "/", one + "::", one + "[")) for one in scope)
+    return any(
+        test == selected or test.startswith((selected.rstrip("/") + "/", selected + "::", selected + "["))
+        for selected in scope
+    )
 
 
 def _test_run(key: str) -> tuple[str, str, list[str], list[str]] | None:
-    """Folder, runner, what it runs and what narrows that down; None if it is no run of tests."""
-    folder, _, told = key.rpartition("$ ")
-    runner = next((name for name in _RUNNERS if told == name or told.startswith(f"{name} ")), None)
+    """Parse a test run into folder, runner, targets and selection; None for other commands."""
+    folder, _, command = key.rpartition("$ ")
+    runner = next((name for name in _RUNNERS if command == name or command.startswith(f"{name} ")), None)
     if runner is None:
         return None
     try:
-        words = shlex.split(told[len(runner) :])
+        words = shlex.split(command[len(runner) :])
     except ValueError:
         return None
     narrowing = [word for word in words if word.startswith(_NARROWING)]
@@ -122,7 +125,7 @@ def _test_run(key: str) -> tuple[str, str, list[str], list[str]] | None:
 
 
 def belongs_to(path: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The failures that an edit of a file is for."""
+    """Return the failures that an edit of a file is for."""
     name = os.path.basename(path)
     stem = re.sub(r"^test_|[._]test$", "", name.partition(".")[0])
     naming = []
@@ -135,21 +138,21 @@ def belongs_to(path: str, failures: Mapping[str, Mapping[str, Any]]) -> list[str
 
 
 def is_remedy(command: str) -> bool:
-    """Whether a command changes something, and so may be what fixed a failure."""
+    """Return whether a command changes something, and so may have fixed a failure."""
     return _REMEDY.search(command) is not None
 
 
 def change_in(given: Mapping[str, Any], path: str) -> str:
-    """An edit in a few words: the lines that went and those that came."""
-    pairs = [given, *(one for one in given.get("edits") or () if isinstance(one, Mapping))]
-    told = [_difference(_first(one, _OLD), _first(one, _NEW)) for one in pairs if _first(one, _OLD + _NEW)]
-    if told:
-        return _cut("; ".join(told), _LONG_EDIT)
+    """Summarise an edit: removed lines and added lines."""
+    pairs = [given, *(edit for edit in given.get("edits") or () if isinstance(edit, Mapping))]
+    changes = [_difference(_first(edit, _OLD), _first(edit, _NEW)) for edit in pairs if _first(edit, _OLD + _NEW)]
+    if changes:
+        return _cut("; ".join(changes), _LONG_EDIT)
     whole = _first(given, _WHOLE)
     if whole:
         lines = [line.strip() for line in whole.splitlines() if line.strip()]
         return _cut(f"wrote {len(lines)} lines: `{' '.join(lines)}`", _LONG_EDIT)
-    return _patched(patch_in(given), path)
+    return _patch_summary(patch_in(given), path)
 
 
 def _difference(old: str, new: str) -> str:
@@ -166,8 +169,8 @@ def _difference(old: str, new: str) -> str:
     return f"added `{came}`" if came else f"removed `{went}`" if went else ""
 
 
-def _patched(patch: str, path: str) -> str:
-    """What a patch does to one file."""
+def _patch_summary(patch: str, path: str) -> str:
+    """Summarise what a patch does to one file."""
     heads = [(found.end(), (found[1] or found[2]).strip(), found.start()) for found in _PATCHED.finditer(patch)]
     if not heads:
         return ""
@@ -180,14 +183,14 @@ def _patched(patch: str, path: str) -> str:
 
 
 def reason_in(message: str, fix: str, *, alone: bool) -> str:
-    """The sentences of an agent's closing message that say why something failed. Where several things were fixed,
-    only those that speak of this fix."""
+    """Return the sentences of an agent's closing message that explain a failure. If several failures were fixed, only
+    those about this fix."""
     words = set(re.findall(r"[A-Za-z_]\w{3,}", fix))
     found = []
     for sentence in _SENTENCE.split(re.sub(r"```.*?```", "", message, flags=re.DOTALL)):
-        told = _MARKUP.sub("", sentence.strip()).strip()
-        if _BECAUSE.search(told) and (alone or words & set(re.findall(r"[A-Za-z_]\w{3,}", told))):
-            found.append(told)
+        plain = _MARKUP.sub("", sentence.strip()).strip()
+        if _BECAUSE.search(plain) and (alone or words & set(re.findall(r"[A-Za-z_]\w{3,}", plain))):
+            found.append(plain)
     return _cut(" ".join(found[:2]), _LONG_REASON)
 
 

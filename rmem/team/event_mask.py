@@ -17,44 +17,43 @@ _SAID = ("prompt", "tool", "command", "output", "message", "call", "transcript",
 _NAMES = ("session", "cwd")
 
 
-def masked(event: Event) -> Event:
-    """The event without secrets and personal data in what was said, given and printed. A PrivacyError if a name that
-    must stay holds a secret, a ConfigError if a library that finds them is missing."""
+def mask_event(event: Event) -> Event:
+    """Remove secrets and personal data from an event. Raise PrivacyError if a name that must stay contains a secret,
+    ConfigError if a required library is missing."""
     require(KINDS)
     for name in _NAMES:
         refuse_secrets(name, getattr(event, name))
     walk = _Walk(scan, _mark)
-    told: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _SAID}
-    told["input"] = walk.mapping(dict(event.input), "input")
-    paths = [_parted(path, event.cwd) for path in event.files]
+    texts: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _SAID}
+    texts["input"] = walk.mapping(dict(event.input), "input")
+    paths = [_split_path(path, event.cwd) for path in event.files]
     rests = [walk.text(rest, "files") for _, rest in paths]
     if walk.replaced:
         everywhere = Everywhere(walk.replaced)
-        told, rests = everywhere.value(told), everywhere.value(rests)
+        texts, rests = everywhere.value(texts), everywhere.value(rests)
     files = [folder + rest for (folder, _), rest in zip(paths, rests, strict=True)]
-    return event._replace(**told, files=files)
+    return event._replace(**texts, files=files)
 
 
 class _Walk(Walk):
     def text(self, text: str, field: str, key: str = "") -> str:
-        return super().text(_shortened(text), field, key)
+        return super().text(_shorten(text), field, key)
 
 
 def _mark(finding: Finding, value: str, field: str) -> str:
     return f"[{finding.kind}]"
 
 
-def _parted(path: str, cwd: str) -> tuple[str, str]:
-    """The folders that a path shares with the working folder, which is known anyway and must still be found, and the
-    rest."""
+def _split_path(path: str, cwd: str) -> tuple[str, str]:
+    """Split a path into the part shared with the working folder, which must stay searchable, and the rest."""
     folder = os.path.join(cwd, "")
     while not path.startswith(folder):
         folder = folder[: folder.rfind("/", 0, -1) + 1]
     return folder, path[len(folder) :]
 
 
-def _shortened(text: str) -> str:
-    """A long text without its middle, cut between lines: the half of a secret looks like none."""
+def _shorten(text: str) -> str:
+    """Cut the middle out of a long text, between lines: half a secret would not be detected."""
     if len(text) <= _LARGEST:
         return text
     text = Walk(lambda whole: scan(whole, ("private_key",)), _mark).text(text, "")  # it has many lines

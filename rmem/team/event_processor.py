@@ -54,19 +54,19 @@ class _PendingAnswers:
     def __init__(self) -> None:
         self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._starts: OrderedDict[tuple[str, str], Event] = OrderedDict()
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._seen_hooks: OrderedDict[str, None] = OrderedDict()
         self._lock = Lock()
 
     def add_start(self, event: Event) -> None:
         """Remember a session start from the spool whose hook has not asked."""
         with self._lock:
-            if event.kind is Kind.SESSION_START and event.id not in self._asked:
+            if event.kind is Kind.SESSION_START and event.id not in self._seen_hooks:
                 _put(self._starts, (event.agent, event.session), event)
 
     def claim_start(self, event: Event) -> Event | None:
         """Note that a hook asks. For a prompt, return the start of its session if that never asked."""
         with self._lock:
-            _put(self._asked, event.id, None)
+            _put(self._seen_hooks, event.id, None)
             start = self._starts.pop((event.agent, event.session), None)
             return start if event.kind is Kind.PROMPT else None
 
@@ -127,7 +127,7 @@ class EventProcessor:
                         self._pending.add_start(event)
                         self._note_repository(event)
             except Exception as error:  # whatever it is: no event is lost by it, and none overtakes another
-                if self.outage.failed(error, progress=done > 0):
+                if self.outage.record_failure(error, progress=done > 0):
                     note(f"daemon: events wait: {_headline(error)}")
             else:
                 if self.outage.over():
@@ -147,7 +147,7 @@ class EventProcessor:
         """Return the context for an event, after what its session has missed; empty if there is none, or while the
         memory cannot be opened."""
         if event.source == SELF_TEST:
-            return self._tried()
+            return self._self_test()
         self._note_repository(event)
         memory = self._open_unless_failing()
         if memory is None:
@@ -157,7 +157,7 @@ class EventProcessor:
         found = memory.briefing.context(event)
         return "\n\n".join(filter(None, (self._pending.pop_answer(event), missed, found)))
 
-    def _tried(self) -> str:
+    def _self_test(self) -> str:
         """Answer a self-test of `rmem status`: the memory is open, or why it cannot be opened."""
         try:
             self._open()
@@ -171,7 +171,7 @@ class EventProcessor:
         if memory is not None:
             memory.brain.recall("warm up", 1, touch=False)
 
-    def tell_later(self, event: Event, context: str) -> None:
+    def keep_answer(self, event: Event, context: str) -> None:
         """Keep an answer whose hook stopped waiting, for the next prompt."""
         self._pending.add_answer(event, context)
 
@@ -228,14 +228,14 @@ def _take_in(path: Path, capture: Capture) -> Event | None:
 
 def _headline(error: Exception) -> str:
     """Return an error as one line: its message if it is ours, else with its type."""
-    told = " ".join(str(error).split())
-    return told if isinstance(error, RemanenceError) else f"{type(error).__name__}: {told}"
+    message = " ".join(str(error).split())
+    return message if isinstance(error, RemanenceError) else f"{type(error).__name__}: {message}"
 
 
 def _record_capture(event: Event) -> None:
     """Record the last capture for `rmem status`. Best effort: the event is stored already."""
-    told = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
+    record = {"time": time.time(), "agent": event.agent, "kind": event.kind, "cwd": event.cwd}
     try:
-        replace_file(paths.last_capture(), json.dumps(told).encode())
+        replace_file(paths.last_capture(), json.dumps(record).encode())
     except OSError as error:
         note(f"daemon: the last capture was not recorded: {_headline(error)}")

@@ -27,7 +27,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 class Kind(StrEnum):
-    """The moments that we listen to."""
+    """The kinds of events that are captured."""
 
     SESSION_START = "session start"
     PROMPT = "prompt"
@@ -74,7 +74,7 @@ class Event(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Event:
-        """The reverse of `to_json`; what only another version's events have is passed over."""
+        """Reverse `to_json`; ignore fields of other versions."""
         data = json.loads(text)
         if not isinstance(data, dict):
             raise InputError(f"an event must be a JSON object, got {type(data).__name__}", field="event")

@@ -1,5 +1,5 @@
 """Exchange and merge the memories of a team. The audit log lists what changed; a memory is sent as a document without
-its vector. `merged` joins two versions and gives the same result in any order and however often they arrive. The rules
+its vector. `merge` joins two versions and gives the same result in any order and however often they arrive. The rules
 are those of docs/decisions/0024-merging.md:
 
 - what was learned first keeps its words, unless somebody reworded it; all sources count, files and sources are united
@@ -55,7 +55,7 @@ class Changes:
 
 
 def document(memory: Memory) -> Document:
-    """A memory as it travels."""
+    """Convert a memory to the document that is sent."""
     return {
         "id": memory.memory_id,
         "text": memory.text,
@@ -70,8 +70,8 @@ def document(memory: Memory) -> Document:
     }
 
 
-def checked(data: Mapping[str, Any]) -> Document:
-    """A document that came from elsewhere, or an InputError that names the field."""
+def check_document(data: Mapping[str, Any]) -> Document:
+    """Check a received document; InputError names the bad field."""
     if not isinstance(data, Mapping):
         raise checks.refuse("memory", "a JSON object", data)
     checks.known_fields("a memory", data, _FIELDS)
@@ -99,8 +99,8 @@ def checked(data: Mapping[str, Any]) -> Document:
     }
 
 
-def checked_removal(data: Any) -> Document:
-    """A removal that came from elsewhere; without a version it removes whatever is there."""
+def check_removal(data: Any) -> Document:
+    """Check a received removal; without a version it removes any version."""
     if not isinstance(data, Mapping):
         raise checks.refuse("gone", "a list of {id, version}", data)
     checks.known_fields("what is gone", data, ("id", KEY, "when"))
@@ -114,15 +114,15 @@ def checked_removal(data: Any) -> Document:
 # Merging
 
 
-def merged(one: Document, other: Document) -> Document:
-    """Two versions of one memory as one."""
-    first, second = sorted((one, other), key=_age)
+def merge(left: Document, right: Document) -> Document:
+    """Merge two versions of one memory."""
+    first, second = sorted((left, right), key=_age)
     mine, theirs = first["contents"], second["contents"]
     contents = {**theirs, **mine}
     if _age(first) == _age(second):  # neither is older: the choice must not depend on who is asked
         for key in mine.keys() & theirs.keys():
-            contents[key] = min(mine[key], theirs[key], key=_written)
-    contents["sources"] = united((), [*mine.get("sources", ()), *theirs.get("sources", ())])
+            contents[key] = min(mine[key], theirs[key], key=_json_text)
+    contents["sources"] = merge_sources((), [*mine.get("sources", ()), *theirs.get("sources", ())])
     contents["count"] = max(len(contents["sources"]), mine.get("count", 1), theirs.get("count", 1))
     contents["sources"] = contents["sources"][-_SOURCES:]
     contents[KEY] = max(version_of(mine), version_of(theirs))
@@ -130,7 +130,7 @@ def merged(one: Document, other: Document) -> Document:
         contents["files"] = files
     ended = min((body for body in (mine, theirs) if "valid_until" in body), key=_end, default=None)
     _take(contents, ended, _REGISTERS)
-    worded = min((first, second), key=lambda told: (-told["contents"].get("reworded", 0), _age(told)))
+    worded = min((first, second), key=lambda document: (-document["contents"].get("reworded", 0), _age(document)))
     _take(contents, worded["contents"], ("reworded",))
     shared = max((first, second), key=_choice)
     _take(contents, shared["contents"], ("scope", "shared", "shared_at"))
@@ -143,57 +143,60 @@ def merged(one: Document, other: Document) -> Document:
     }
 
 
-def accepted(mine: Document, told: Document) -> Document:
-    """What the server says of a memory, with the sources and files that it has not heard of yet."""
-    both = merged(mine, told)["contents"]
-    contents = {**told["contents"], KEY: both[KEY], "count": both["count"]}
-    contents["sources"] = united(told["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
+def accept(mine: Document, theirs: Document) -> Document:
+    """Return the server's version of a memory, plus sources and files that the server does not know yet."""
+    both = merge(mine, theirs)["contents"]
+    contents = {**theirs["contents"], KEY: both[KEY], "count": both["count"]}
+    contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
     if "files" in both:
         contents["files"] = both["files"]
-    return {**told, "contents": contents}
+    return {**theirs, "contents": contents}
 
 
-def united(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The sources of both, by time. One of which there are two forms counts once: in the preferred form, else in the
-    one that is first in writing."""
+def merge_sources(preferred: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Merge sources, ordered by time. Of two forms of one source, keep the preferred one, else the first in text
+    order."""
     found: dict[str, Mapping[str, Any]] = {}
     for source in others:
         key = source_key(source)
-        found[key] = min(source, found.get(key, source), key=_written)
+        found[key] = min(source, found.get(key, source), key=_json_text)
     found |= {source_key(source): source for source in preferred}
-    return [dict(one) for one in sorted(found.values(), key=lambda one: (float(one.get("when", 0)), _written(one)))]
+    return [
+        dict(entry)
+        for entry in sorted(found.values(), key=lambda entry: (float(entry.get("when", 0)), _json_text(entry)))
+    ]
 
 
 def source_key(source: Mapping[str, Any]) -> str:
-    """What makes two sources the same: all but whose it is, which a server may know better."""
-    return _written([source.get(name) for name in ("agent", "session", "when")])
+    """Return the identity of a source. The author is not part of it: a server may know it better."""
+    return _json_text([source.get(name) for name in ("agent", "session", "when")])
 
 
 def _take(contents: dict[str, Any], body: Mapping[str, Any] | None, names: Sequence[str]) -> None:
-    """Set fields that belong together to what one side says of them."""
+    """Set fields that belong together to the values of one side."""
     if body is not None:
         for name in names:
             contents.pop(name, None)
         contents |= {name: body[name] for name in names if name in body}
 
 
-def _choice(told: Document) -> tuple[int, float, str]:
-    """When a scope was chosen: by version; by time only where two were chosen in the same."""
-    body = told["contents"]
-    return body.get("shared", 0), float(body.get("shared_at", 0)), told["place"]
+def _choice(sent: Document) -> tuple[int, float, str]:
+    """Return the sort key of a scope: its version, then its time for equal versions."""
+    body = sent["contents"]
+    return body.get("shared", 0), float(body.get("shared_at", 0)), sent["place"]
 
 
-def _age(told: Document) -> tuple[float, str]:
-    """When it was learned first; of two that were learned at the same moment always the same is the older."""
-    rest = [told[name] for name in ("text", "kind", "agent", "author", "session", "when")]
-    return float(told["contents"].get("valid_from", told["when"])), _written(rest)
+def _age(sent: Document) -> tuple[float, str]:
+    """Return the sort key of when a memory was first learned; ties are broken the same way everywhere."""
+    rest = [sent[name] for name in ("text", "kind", "agent", "author", "session", "when")]
+    return float(sent["contents"].get("valid_from", sent["when"])), _json_text(rest)
 
 
 def _end(body: Mapping[str, Any]) -> tuple[float, str]:
     return float(body["valid_until"]), str(body.get("superseded_by", ""))
 
 
-def _written(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
@@ -209,8 +212,8 @@ def changes(
     only: Callable[[Memory], bool] | None = None,
     member: str | None = None,
 ) -> Changes:
-    """What changed behind an entry of the audit log, by other actions than some, of the memories that `only` lets
-    through. What is not another's belongs to `member`, if one is given."""
+    """Return what changed after an entry of the audit log, except by the actions `but`, for memories that `only`
+    accepts. Memories of nobody else are attributed to `member`, if given."""
     found = Changes(next=after)
     entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
@@ -226,7 +229,7 @@ def changes(
         if memory is not None and not is_personal(memory):
             if member is not None and FOREIGN not in memory.tags:
                 memory.actor = member
-            found.memories += [document(one) for one in sound([memory])]
+            found.memories += [document(whole) for whole in sound([memory])]
         else:
             version = _removed_version(brain, memory_id, memory)
             if version is None:
@@ -237,7 +240,8 @@ def changes(
 
 
 def _removed_version(brain: Brain, memory_id: str, memory: Memory | None) -> int | None:
-    """The version that others lose, of a memory that is gone or is no longer shared; None if they never had it."""
+    """Return the version that others must remove, of a memory that is gone or no longer shared; None if they never had
+    it."""
     if memory is not None:
         return version_of(memory.contents) if was_shared(brain, memory_id) else None
     removal = removal_of(brain, memory_id)
@@ -258,50 +262,50 @@ def audit_log(brain: Brain) -> AuditLog:
 
 
 def apply_document(
-    brain: Brain, told: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()
+    brain: Brain, sent: Document, *, member: str, origin: str, who: str, pending: Collection[str] = ()
 ) -> bool:
-    """Make ours what the server says of a memory; whether something changed. Of `pending` ones it does not know yet
-    what was changed here."""
+    """Apply the server's document of a memory; return whether something changed. The server does not know the local
+    changes of `pending` memories yet."""
     # A removal that the server knows of was decided there; one that it has not heard of yet counts here.
-    removal = removal_of(brain, told["id"]) if told["id"] in pending else None
+    removal = removal_of(brain, sent["id"]) if sent["id"] in pending else None
 
     def taken(known: Memory | None) -> Edited | None:
         if known is None:
-            if removal is not None and version_of(told["contents"]) < removal.version:
+            if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None
-            wanted = told
+            wanted = sent
         elif is_personal(known):
             return None
         else:
             before = document(known)
             before["contents"] = mended_contents(before["contents"])
-            both = merged(before, told) if told["id"] in pending else accepted(before, told)
-            wanted = {**both, "author": told["author"]}
+            both = merge(before, sent) if sent["id"] in pending else accept(before, sent)
+            wanted = {**both, "author": sent["author"]}
             if wanted == document(known):
                 return None
-        tags = {} if told["author"] == member else {FOREIGN: origin}
+        tags = {} if sent["author"] == member else {FOREIGN: origin}
         memory = cleaned_for(brain, memory_of(wanted, known, tags), authors_of(wanted))
         return Edited(memory, who, SYNC, {"origin": origin, KEY: version_of(wanted["contents"])})
 
-    return changed_by(brain, told["id"], taken)
+    return changed_by(brain, sent["id"], taken)
 
 
-def apply_removal(brain: Brain, told: Document, *, origin: str, who: str) -> bool:
-    """Remove what the server says is gone, unless it was changed here since; whether something was removed."""
+def apply_removal(brain: Brain, sent: Document, *, origin: str, who: str) -> bool:
+    """Remove a memory that the server removed, unless it changed here since; return whether it was removed."""
 
     def taken(known: Memory | None) -> Edited | None:
         if known is None or is_personal(known):
             return None
-        version = told[KEY] or version_of(known.contents) + 1
+        version = sent[KEY] or version_of(known.contents) + 1
         if version_of(known.contents) >= version:
             return None
         return Edited(None, who, SYNC, {"origin": origin, REMOVED: True, KEY: version})
 
-    return changed_by(brain, told["id"], taken)
+    return changed_by(brain, sent["id"], taken)
 
 
 def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edited | None]) -> bool:
-    """Edit a memory; whether that did something."""
+    """Edit a memory; return whether something changed."""
     done: list[bool] = []
 
     def noted(memory: Memory | None) -> Edited | None:
@@ -313,19 +317,19 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
     return done == [True]
 
 
-def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
-    """The memory that a document describes, with the vector and the place in its session of the one that is known."""
-    body = told["contents"]
+def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
+    """Build the memory of a document; keep the vector and the session position of the known one."""
+    body = sent["contents"]
     made = build_memory(
-        text=told["text"],
-        id=told["id"],
-        agent=told["agent"],
-        type=told["kind"],
-        session=told["session"],
-        actor=told["author"],
-        importance=told["importance"],
-        when=told["when"],
-        place=told["place"],
+        text=sent["text"],
+        id=sent["id"],
+        agent=sent["agent"],
+        type=sent["kind"],
+        session=sent["session"],
+        actor=sent["author"],
+        importance=sent["importance"],
+        when=sent["when"],
+        place=sent["place"],
         metadata=body,
         tags={
             **({} if known is None else {key: value for key, value in known.tags.items() if key != FOREIGN}),
@@ -343,9 +347,9 @@ def memory_of(told: Document, known: Memory | None, tags: Mapping[str, str]) -> 
     return made
 
 
-def authors_of(told: Document) -> list[str]:
-    """Whom a document may name."""
-    named = [told["author"]]
-    for source in told["contents"].get("sources", ()):
+def authors_of(sent: Document) -> list[str]:
+    """Return the people that a document names."""
+    named = [sent["author"]]
+    for source in sent["contents"].get("sources", ()):
         named += [source.get("author"), source.get(CLAIMED)]
     return [name for name in dict.fromkeys(named) if name]

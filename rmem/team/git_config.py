@@ -20,7 +20,7 @@ _SECTION = re.compile(r'([\w.-]+)(?:\s+"(.*)")?')
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """Settings as pairs of key and value, in the order in which git reads them: the last one holds."""
+    """Settings as pairs of key and value, in git's order: the last one wins."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -28,7 +28,7 @@ class GitConfig:
         return next((value for name, value in reversed(self.pairs) if name == key and value), None)
 
     def remotes(self) -> dict[str, str]:
-        """The addresses of remotes by their names; of several addresses the first, which is fetched from."""
+        """Return the address of each remote; the first of several."""
         found: dict[str, str] = {}
         for name, value in self.pairs:
             if name.startswith("remote.") and name.endswith(".url") and value:
@@ -36,7 +36,7 @@ class GitConfig:
         return found
 
     def rewritten(self, address: str) -> str:
-        """An address as `url.….insteadOf` has it: the longest beginning that fits is replaced."""
+        """Apply `url.….insteadOf`: replace the longest matching prefix."""
         fitting = [
             (value, name[len("url.") : -len(".insteadof")])
             for name, value in self.pairs
@@ -49,7 +49,7 @@ class GitConfig:
 
 
 def read(folder: Path, private: Path | None = None) -> GitConfig:
-    """The settings that hold in a folder; `private` is where git keeps what belongs to its repository."""
+    """Return the settings for a folder; `private` is the repository's git folder."""
     files = [Path.home() / ".config" / "git" / "config", Path.home() / ".gitconfig"]
     common = private if private is None or not (private / "commondir").is_file() else private.parent.parent
     files += [] if common is None else [common / "config"]
@@ -72,24 +72,24 @@ def _read(folder: str, private: str, looks: tuple[tuple[str, int, int], ...], wh
     command = ["git", "-C", folder, "config", "--null", "--includes", "--list"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, env=env, check=False)
-        told = done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+        printed = done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
     except (OSError, subprocess.SubprocessError):
-        told = None
-    if told is None:
+        printed = None
+    if printed is None:
         return GitConfig(tuple(pair for path, _, _ in looks for pair in _plain(Path(path))))
-    entries = (entry.partition("\n") for entry in told.split("\0") if entry)
+    entries = (entry.partition("\n") for entry in printed.split("\0") if entry)
     return GitConfig(tuple((_key(name), value) for name, _, value in entries))
 
 
 def _key(name: str) -> str:
-    """A key as it is compared: its first and last part in small letters, what is between them as it was written."""
+    """Normalise a key: lower-case its first and last part."""
     first, _, rest = name.partition(".")
     middle, _, last = rest.rpartition(".")
     return ".".join(part for part in (first.lower(), middle, last.lower()) if part)
 
 
 def _plain(path: Path) -> list[tuple[str, str]]:
-    """The settings of one file, without what it includes."""
+    """Read one file, without its includes."""
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True, delimiters=("=",))
     try:
         parser.read_string("\n".join(line.strip() for line in path.read_text("utf-8", "replace").splitlines()))

@@ -27,7 +27,7 @@ NO_HOOKS = "none for this agent: it recalls and remembers by MCP, and nothing is
 
 
 def report(store: str) -> dict[str, Any]:
-    """The daemon, its last errors, the server's token and the space that is left."""
+    """Report the daemon, its last errors, the server's token and free disk space."""
     is_used = (config.home() / "team").is_dir()
     return {
         "daemon_runs": is_used and paths.lock().exists() and daemon_client.is_running(),
@@ -38,7 +38,7 @@ def report(store: str) -> dict[str, Any]:
 
 
 def errors() -> list[dict[str, Any]]:
-    """What hooks and the daemon complained of during the last day, the newest last."""
+    """Return the errors of hooks and daemon of the last day, newest last."""
     try:
         with paths.log().open("rb") as file:
             file.seek(max(0, paths.log().stat().st_size - _TAIL))
@@ -46,12 +46,12 @@ def errors() -> list[dict[str, Any]]:
     except OSError:
         return []
     found = []
-    for when, told in _ENTRY.findall(text):
+    for when, entry in _ENTRY.findall(text):
         moment = time.mktime(time.strptime(when, "%Y-%m-%d %H:%M:%S"))
-        if time.time() - moment < _DAY and not told.startswith(_GOOD):
-            lines = told.rstrip().splitlines()
-            said = lines[0].replace(_TRACE, lines[-1].strip()) if len(lines) > 1 else lines[0]
-            found.append({"time": moment, "error": said[:_LONGEST]})
+        if time.time() - moment < _DAY and not entry.startswith(_GOOD):
+            lines = entry.rstrip().splitlines()
+            message = lines[0].replace(_TRACE, lines[-1].strip()) if len(lines) > 1 else lines[0]
+            found.append({"time": moment, "error": message[:_LONGEST]})
     return found
 
 
@@ -85,72 +85,72 @@ def disk(store: str) -> dict[str, Any]:
     return {
         "free": shutil.disk_usage(place).free,
         "store": sum(_size(path.with_name(path.name + end)) for end in ("", "-wal")) if path.exists() else None,
-        "spool": sum(_size(one) for one in waiting),
+        "spool": sum(_size(event_file) for event_file in waiting),
     }
 
 
-def problems(told: dict[str, Any]) -> list[str]:
+def problems(report: dict[str, Any]) -> list[str]:
     """What is wrong in a report of this module, and what to do about it."""
     found = []
-    checked = told["token"]
+    checked = report["token"]
     if checked is not None and checked["error"] is not None:
         kind = "the server does not answer" if checked["accepted"] is None else "the server refuses the token"
         found.append(f"{kind}: {checked['error']}")
-    if told["disk"]["free"] < _LITTLE:
+    if report["disk"]["free"] < _LITTLE:
         found.append(
-            f"the disk is almost full: {told['disk']['free'] / 1e6:.0f} MB are free; events that do not fit are lost"
+            f"the disk is almost full: {report['disk']['free'] / 1e6:.0f} MB are free; events that do not fit are lost"
         )
     return found
 
 
-def findings(told: dict[str, Any]) -> list[Finding]:
+def findings(report: dict[str, Any]) -> list[Finding]:
     """A report of `rmem status` as `rmem doctor` shows it; nothing where no agent is wired and nothing was captured."""
-    wired = [one for one in told["agents"] if one["state"] != "not installed"]
-    found = [agent_finding(one) for one in wired]
+    wired = [entry for entry in report["agents"] if entry["state"] != "not installed"]
+    found = [agent_finding(entry) for entry in wired]
     if not (config.home() / "team").is_dir():
         return found
     found += backlog.findings()
-    if told["memory"]["server"]:
-        found.append(_sharing(told))
-    last = told["last_capture"] or {}
+    if report["memory"]["server"]:
+        found.append(_sync_finding(report))
+    last = report["last_capture"] or {}
     time_of = last.get("time")
     capture = f"{backlog.clock(time_of)} ({last.get('agent')})" if isinstance(time_of, int | float) else "never"
-    runs = "runs" if told["daemon_runs"] else "does not run; the next hook starts it"
-    lately = [f"{backlog.clock(one['time'])} {one['error']}" for one in told["errors"][-_SHOWN:]]
-    said = f"{len(told['errors']):,} complaints since yesterday{': ' * bool(lately)}{'; '.join(lately)}"
-    little = told["disk"]["free"] < _LITTLE
+    runs = "runs" if report["daemon_runs"] else "does not run; the next hook starts it"
+    lately = [f"{backlog.clock(entry['time'])} {entry['error']}" for entry in report["errors"][-_SHOWN:]]
+    summary = f"{len(report['errors']):,} complaints since yesterday{': ' * bool(lately)}{'; '.join(lately)}"
+    little = report["disk"]["free"] < _LITTLE
     return [
         *found,
-        Finding("daemon", True, f"{runs}; last capture {capture}; {said}"),
-        Finding("disk", not little, f"{told['disk']['free'] / 1e9:.1f} GB free"),
+        Finding("daemon", True, f"{runs}; last capture {capture}; {summary}"),
+        Finding("disk", not little, f"{report['disk']['free'] / 1e9:.1f} GB free"),
     ]
 
 
-def agent_finding(one: dict[str, Any]) -> Finding:
+def agent_finding(agent: dict[str, Any]) -> Finding:
     """One agent of a report of `rmem status`."""
-    wrong = [*one["problems"], *([one["off"]] if one["off"] else [])]
-    parts = [one[role] for role in ("hooks", "mcp", "skill") if one[role] is not None]
+    wrong = [*agent["problems"], *([agent["off"]] if agent["off"] else [])]
+    parts = [agent[role] for role in ("hooks", "mcp", "skill") if agent[role] is not None]
     lacking = [what for part in parts for what in (*part["missing"], *part["outdated"])]
     if lacking:
-        wrong.append(f"missing or outdated: {', '.join(lacking)} (`rmem install {one['agent']}`)")
-    tried = one["self_test"]
+        wrong.append(f"missing or outdated: {', '.join(lacking)} (`rmem install {agent['agent']}`)")
+    tried = agent["self_test"]
     if tried is not None and not tried["ok"]:
-        wrong.append(hook_problem(one))
+        wrong.append(hook_problem(agent))
     answered = f"its hook answered in {tried['ms']} ms" if tried is not None and tried["ok"] else ""
-    answered = answered or (f"hooks: {NO_HOOKS}" if one["hooks"] is None else "")
-    return Finding(one["agent"], not wrong, "; ".join(filter(None, (*wrong, answered))) or "installed")
+    answered = answered or (f"hooks: {NO_HOOKS}" if agent["hooks"] is None else "")
+    return Finding(agent["agent"], not wrong, "; ".join(filter(None, (*wrong, answered))) or "installed")
 
 
-def hook_problem(one: dict[str, Any]) -> str:
+def hook_problem(agent: dict[str, Any]) -> str:
     """What a self-test found, and what to do about it."""
-    tried = one["self_test"]
-    return f"`{tried['command']}` fails: {tried['problem']} (`rmem install {one['agent']}` renews it)"
+    tried = agent["self_test"]
+    return f"`{tried['command']}` fails: {tried['problem']} (`rmem install {agent['agent']}` renews it)"
 
 
-def _sharing(told: dict[str, Any]) -> Finding:
-    last, checked = told["last_sync"] or {}, told["token"] or {}
+def _sync_finding(report: dict[str, Any]) -> Finding:
+    last, checked = report["last_sync"] or {}, report["token"] or {}
     succeeded = last.get("succeeded")
-    said = f"last sync {backlog.clock(succeeded)}" if isinstance(succeeded, int | float) else "no sync yet"
+    detail = f"last sync {backlog.clock(succeeded)}" if isinstance(succeeded, int | float) else "no sync yet"
     wrong = []
     if checked.get("error"):
         wrong.append(checked["error"])
@@ -159,7 +159,7 @@ def _sharing(told: dict[str, Any]) -> Finding:
     refused = last.get("refused") or []
     if refused:
         wrong.append(f"{len(refused):,} memories were refused; {refused[0].get('id')}: {refused[0].get('error')}")
-    return Finding("sharing", not wrong, "; ".join([said, *wrong]))
+    return Finding("sharing", not wrong, "; ".join([detail, *wrong]))
 
 
 def _size(path: Path) -> int:

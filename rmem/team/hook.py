@@ -24,19 +24,19 @@ _DEAF = ("cursor",)  # agents that take nothing in after a command
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Always 0, except for `--help` and a wrong call by hand."""
+    """Run the hook; return 0, except for `--help` and wrong usage."""
     if len(arguments) != 2 or arguments[0] not in AGENTS:
         print(f"usage: rmem hook {{{'|'.join(AGENTS)}}} EVENT  (the event's JSON on standard input)", file=sys.stderr)
         return 2 if sys.stdin.isatty() else 0
     try:
         _run(*arguments)
     except BaseException as error:
-        note(f"{arguments[0]} {arguments[1]}: {_told(error)}")
+        note(f"{arguments[0]} {arguments[1]}: {_error_text(error)}")
     return 0
 
 
-def _told(error: BaseException) -> str:
-    """An error of ours says itself what to do; of any other it helps to know where it was."""
+def _error_text(error: BaseException) -> str:
+    """Return the message of our own errors; other errors with their traceback."""
     from ..errors import RemanenceError
 
     if isinstance(error, RemanenceError):
@@ -71,15 +71,15 @@ def _run(agent: str, name: str) -> None:
             put(event)
     finally:
         running = ensure_daemon()  # where the spool is full, too: somebody has to empty it
-    if _is_asking(event) and may_recall(event.cwd):
+    if _wants_context(event) and may_recall(event.cwd):
         first = not running and event.kind is not Kind.TOOL
-        context = ask(event, _FIRST_PATIENCE if first else _PATIENCE)
+        context = request_context(event, _FIRST_PATIENCE if first else _PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
 
 
 def _try(event: Event, form: Callable[[str], str]) -> None:
-    """Go the way of every session's start, leave nothing behind, and complain where `rmem status` reads it."""
+    """Run a self-test like the start of a session; leave nothing behind, and report errors to `rmem status`."""
     from .daemon_client import call, ensure_daemon
     from .spool import put
 
@@ -93,22 +93,21 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
         else:
             print(context or "the daemon told nothing; `rmem status --retry` starts another one", file=sys.stderr)
     except Exception as error:
-        print(_told(error), file=sys.stderr)
+        print(_error_text(error), file=sys.stderr)
     finally:
         if path is not None:
             path.unlink(missing_ok=True)
 
 
-def _is_asking(event: Event) -> bool:
-    """Whether something may be told at this moment. Whether a command failed is for the daemon to find out."""
+def _wants_context(event: Event) -> bool:
+    """Return whether context may be shown for this event. The daemon decides whether a command failed."""
     if event.kind is Kind.TOOL:
         return event.action in ("shell", "test") and event.agent not in _DEAF
     return event.kind in (Kind.SESSION_START, Kind.PROMPT)
 
 
-def ask(event: Event, patience: float) -> str:
-    """What the team knows that helps at this moment: from the daemon, which has the memory open. An answer that comes
-    too late is told with the session's next prompt."""
+def request_context(event: Event, patience: float) -> str:
+    """Ask the daemon for relevant memories. A late answer is shown with the session's next prompt."""
     from .daemon_client import call
 
     try:
@@ -119,7 +118,7 @@ def ask(event: Event, patience: float) -> str:
 
 
 def note(line: str) -> None:
-    """A line in the log. A log that cannot be written is nobody's problem."""
+    """Write a line to the log; ignore errors."""
     try:
         path = paths.log()
         if path.exists() and path.stat().st_size > _LARGEST_LOG:

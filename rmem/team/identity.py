@@ -37,8 +37,7 @@ class Repository:
         return self.id.rpartition("/")[2]
 
     def relative(self, path: str | Path) -> str:
-        """A path as it is written in memories: from the root of the repository, with forward slashes; a path outside
-        stays as it is."""
+        """Return a path relative to the root, with forward slashes; unchanged if outside."""
         given = Path(path)
         whole = given if given.is_absolute() else self.root / given
         try:
@@ -51,19 +50,19 @@ class Repository:
 
 
 def repository(path: str | Path) -> Repository | None:
-    """The repository that a folder or file lies in; None outside any."""
-    found = _found(path)
+    """Return the repository of a folder or file, or None."""
+    found = _find(path)
     return None if found is None else _read(*found)
 
 
 def root_of(path: str | Path) -> Path | None:
-    """The folder of the repository that a folder or file lies in; None outside any."""
-    found = _found(path)
+    """Return the root folder of the repository of a folder or file, or None."""
+    found = _find(path)
     return None if found is None else found[0]
 
 
-def _found(path: str | Path) -> tuple[Path, Path] | None:
-    """The root of a repository, and where git keeps what belongs to it."""
+def _find(path: str | Path) -> tuple[Path, Path] | None:
+    """Return the root of a repository and its git folder."""
     start = Path(path)
     for folder in (start, *start.parents):
         mark = folder / ".git"
@@ -76,24 +75,24 @@ def _found(path: str | Path) -> tuple[Path, Path] | None:
     return None
 
 
-def repository_id(told: str) -> str:
-    """The id of a repository from whatever somebody writes: an id, or the address it is cloned from."""
-    given = told.strip()
+def repository_id(address: str) -> str:
+    """Return the id of a repository from an id or a clone address."""
+    given = address.strip()
     if "://" in given or _SCP.match(given):
-        return _shared(given)
+        return _shared_id(given)
     host, separator, _ = given.partition("/")
     return given.rstrip("/").removesuffix(".git").lower() if separator and "." in host else given
 
 
 def author(path: str | Path | None = None) -> str:
-    """Who works here: the e-mail address or name that git knows, else the name of the user."""
-    found = _found(path) if path is not None else None
-    told = git_config.read(*found) if found is not None else git_config.read(_folder(path))
-    return told.last("user.email") or told.last("user.name") or config.user()
+    """Return who works here: git's e-mail address or name, else the user name."""
+    found = _find(path) if path is not None else None
+    settings = git_config.read(*found) if found is not None else git_config.read(_folder(path))
+    return settings.last("user.email") or settings.last("user.name") or config.user()
 
 
 def _folder(path: str | Path | None) -> Path:
-    """A folder that exists, for git to start in."""
+    """Return an existing folder for git to start in."""
     folder = Path(path) if path is not None else Path.home()
     return folder if folder.is_dir() else Path(os.sep)
 
@@ -101,18 +100,18 @@ def _folder(path: str | Path | None) -> Path:
 def _read(root: Path, private: Path) -> Repository:
     common = _common(private)
     branch, commit = _head(private, common)
-    named = _named(root)
+    named = _declared_id(root)
     if named is not None:
         return Repository(repository_id(named), root, branch, commit)
-    told = git_config.read(root, private)
-    remotes = told.remotes()
+    settings = git_config.read(root, private)
+    remotes = settings.remotes()
     address = next((remotes[name] for name in _REMOTES if name in remotes), next(iter(remotes.values()), None))
     home = common.parent if common.name == ".git" else common
-    return Repository(_shared(told.rewritten(address)) if address else local_id(home), root, branch, commit)
+    return Repository(_shared_id(settings.rewritten(address)) if address else local_id(home), root, branch, commit)
 
 
-def _named(root: Path) -> str | None:
-    """What the repository's own file says that it is; a file that cannot be read says nothing."""
+def _declared_id(root: Path) -> str | None:
+    """Return the id in the repository's own file; None if it cannot be read."""
     path = next((root / name for name in REPOSITORY_FILES if (root / name).is_file()), None)
     if path is None:
         return None
@@ -126,33 +125,33 @@ def _named(root: Path) -> str | None:
 
 
 def _pointed_to(mark: Path) -> Path | None:
-    """The folder that a worktree's or submodule's `.git` file names."""
-    told = _text(mark)
-    if not told.startswith("gitdir:"):
+    """Return the folder that a worktree's or submodule's `.git` file names."""
+    content = _text(mark)
+    if not content.startswith("gitdir:"):
         return None
-    named = Path(told.removeprefix("gitdir:").strip())
+    named = Path(content.removeprefix("gitdir:").strip())
     return named if named.is_absolute() else (mark.parent / named).resolve()
 
 
 def _common(private: Path) -> Path:
-    """The folder that all worktrees of a repository share."""
-    told = _text(private / "commondir").strip()
-    if not told:
+    """Return the git folder shared by all worktrees of a repository."""
+    content = _text(private / "commondir").strip()
+    if not content:
         return private
-    named = Path(told)
+    named = Path(content)
     return named if named.is_absolute() else (private / named).resolve()
 
 
 def _head(private: Path, common: Path) -> tuple[str | None, str | None]:
-    told = _text(private / "HEAD").strip()
-    if not told.startswith("ref:"):
-        return None, told or None
-    name = told.removeprefix("ref:").strip()
-    commit = _text(private / name).strip() or _text(common / name).strip() or _packed(common, name)
+    content = _text(private / "HEAD").strip()
+    if not content.startswith("ref:"):
+        return None, content or None
+    name = content.removeprefix("ref:").strip()
+    commit = _text(private / name).strip() or _text(common / name).strip() or _packed_ref(common, name)
     return name.removeprefix("refs/heads/"), commit or None
 
 
-def _packed(common: Path, name: str) -> str | None:
+def _packed_ref(common: Path, name: str) -> str | None:
     for line in _text(common / "packed-refs").splitlines():
         commit, _, ref = line.partition(" ")
         if ref.strip() == name:
@@ -160,24 +159,24 @@ def _packed(common: Path, name: str) -> str | None:
     return None
 
 
-def _shared(address: str) -> str:
-    """An address without what differs between people: "git@github.com:Acme/etl.git" → "github.com/acme/etl"."""
-    told = address.strip()
-    if "://" in told:
-        rest = told.partition("://")[2]
-    elif (short := _SCP.match(told)) is not None:
+def _shared_id(address: str) -> str:
+    """Normalise an address: "git@github.com:Acme/etl.git" becomes "github.com/acme/etl"."""
+    url = address.strip()
+    if "://" in url:
+        rest = url.partition("://")[2]
+    elif (short := _SCP.match(url)) is not None:
         rest = f"{short['host']}/{short['path']}"
     else:
-        return local_id(Path(told))
+        return local_id(Path(url))
     host, _, path = rest.rpartition("@")[2].partition("/")
     host = host.partition(":")[0]
-    host = host_of(host) if not told.startswith(("http:", "https:", "git:")) else host
+    host = host_of(host) if not url.startswith(("http:", "https:", "git:")) else host
     host = _ALIASES.get(host.lower(), host)
     return f"{host}/{path}".rstrip("/").removesuffix(".git").lower()
 
 
 def local_id(folder: Path) -> str:
-    """The id of a repository that is shared nowhere."""
+    """Return the id of a repository without a remote."""
     return f"{folder.name.removesuffix('.git')}-{sha256(str(folder).encode()).hexdigest()[:8]}"
 
 

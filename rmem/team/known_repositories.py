@@ -13,31 +13,31 @@ _WORKSPACES, _REPOSITORIES = "workspaces.json", "repositories.json"
 
 
 def known() -> list[str]:
-    """The workspaces that repositories of this user route to."""
+    """Return the workspaces that repositories of this user name."""
     return _names(_WORKSPACES)
 
 
 def note(workspace: str) -> None:
-    """Remember that there is a repository that routes to this workspace."""
+    """Record that a repository names this workspace."""
     _add(_WORKSPACES, workspace)
 
 
 def repositories() -> list[str]:
-    """The repositories that this user has: what the team knows of others does not come here."""
+    """Return the repositories of this user; sync pulls only their memories."""
     return _names(_REPOSITORIES)
 
 
 def note_repository(id: str) -> bool:
-    """Remember that this user has a repository; whether it is a new one."""
+    """Record a repository of this user; return whether it is new."""
     return _add(_REPOSITORIES, id)
 
 
 def _names(file: str) -> list[str]:
     try:
-        told = json.loads((paths.folder() / file).read_text(encoding="utf-8"))
+        saved = json.loads((paths.folder() / file).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [name for name in told if isinstance(name, str)] if isinstance(told, list) else []
+    return [name for name in saved if isinstance(name, str)] if isinstance(saved, list) else []
 
 
 def _add(file: str, name: str) -> bool:

@@ -27,28 +27,28 @@ def token_file() -> Path:
 
 
 def login() -> tuple[Login, str] | None:
-    """The login and its token; None if there is none."""
+    """Return the login and its token, or None."""
     try:
-        told = json.loads(paths.login().read_text(encoding="utf-8"))
+        saved = json.loads(paths.login().read_text(encoding="utf-8"))
         token = token_file().read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise ConfigError(f"the login cannot be read: {error}; run `rmem login` again") from None
     try:
-        return Login(**told), token
+        return Login(**saved), token
     except TypeError:
         raise ConfigError("the login was written by another version; run `rmem login` again") from None
 
 
 def keep(given: Login, token: str) -> None:
-    """Remember a login. The token comes first, so that there is never a login without one."""
+    """Store a login. The token is written first, so that there is never a login without one."""
     replace_file(token_file(), token.encode())
     replace_file(paths.login(), json.dumps(asdict(given)).encode())
 
 
 def drop() -> bool:
-    """Forget the login; whether there was one."""
+    """Delete the login; return whether there was one."""
     known = paths.login().exists()
     for path in (paths.login(), token_file()):
         path.unlink(missing_ok=True)

@@ -63,7 +63,7 @@ class TeamMemory:
     def remember(self, note: Note) -> Memory:
         """Keep a note. One that is known already is counted, and says where it came from this time too."""
         when = time.time() if note.when is None else note.when
-        fresh = self._drafted(note, when)
+        fresh = self._build_memory(note, when)
         while True:
             known = self.brain.get(note.id) or self._alike(note)
             if known is None and note.supersedes is not None:
@@ -72,11 +72,11 @@ class TeamMemory:
                 removed = removal_of(self.brain, note.id)
                 fresh.contents = {**fresh.contents, VERSION: 1 if removed is None else removed.version + 1}
             key = note.id if known is None else known.memory_id
-            kept = self.brain.edit(key, partial(self._learned, note, fresh, key))
+            kept = self.brain.edit(key, partial(self._learn, note, fresh, key))
             if kept is not None:
                 return kept  # else the one that says the same was forgotten just now
 
-    def _drafted(self, note: Note, when: float) -> Memory:
+    def _build_memory(self, note: Note, when: float) -> Memory:
         """The memory that a note becomes, as the privacy policy lets it in; it may say whose it is."""
         memory = build_memory(
             text=note.text,
@@ -104,12 +104,12 @@ class TeamMemory:
                 return hit.memory
         return None
 
-    def _learned(self, note: Note, fresh: Memory, key: str, known: Memory | None) -> Edited | None:
+    def _learn(self, note: Note, fresh: Memory, key: str, known: Memory | None) -> Edited | None:
         """What learning a note makes of the memory with its id, or of one that says the same."""
-        told = {"agent": note.agent, "session": note.session}
+        detail = {"agent": note.agent, "session": note.session}
         if known is None:
-            new = {**told, "kind": note.kind, "scope": note.reach}
-            return self._edited(fresh.copied(), "remember", **new) if key == note.id else None
+            new = {**detail, "kind": note.kind, "scope": note.reach}
+            return self._record_edit(fresh.copied(), "remember", **new) if key == note.id else None
         body = mended_contents(known.contents)
         source = fresh.contents["sources"][0]
         sources = body.get("sources", [])
@@ -123,33 +123,33 @@ class TeamMemory:
             body = {name: value for name, value in body.items() if name not in ("valid_until", "superseded_by")}
         known.contents = body
         known.tags = {**known.tags, "state": note.state}
-        return self._edited(_raised(known), "learn again", **told)
+        return self._record_edit(_next_version(known), "learn again", **detail)
 
     def supersede(self, memory_id: str, successor: str, when: float) -> None:
-        """Let a memory hold no longer: another one has taken its place."""
+        """Mark a memory as replaced by another from a time on."""
 
         def ended(old: Memory | None) -> Edited:
             if old is None:
                 raise NotFoundError(memory_id)
             old.contents = {**mended_contents(old.contents), "valid_until": when, "superseded_by": successor}
             old.tags = {**old.tags, "state": SUPERSEDED}
-            return self._edited(_raised(old), "supersede", by=successor)
+            return self._record_edit(_next_version(old), "supersede", by=successor)
 
         self.brain.edit(memory_id, ended)
 
-    def _edited(self, memory: Memory, action: str, **detail: Any) -> Edited:
-        told = {key: value for key, value in detail.items() if value is not None}
+    def _record_edit(self, memory: Memory, action: str, **detail: Any) -> Edited:
+        entry = {key: value for key, value in detail.items() if value is not None}
         version = {VERSION: version_of(memory.contents)}
-        return Edited(memory, self.author, action, {**self._source, **told, **version})
+        return Edited(memory, self.author, action, {**self._source, **entry, **version})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
-        """Note who did what with which memories, and from where; never what they say."""
+        """Record who did what with which memories, and from where; never their contents."""
         if memories:
             known = {key: value for key, value in detail.items() if value is not None}
             self.brain.store.record(self.author, action, list(memories), **self._source, **known)
 
     def visible(self, repository: Repository | str | None) -> list[str]:
-        """The audiences that this author belongs to, in a repository."""
+        """Return the audiences that this author belongs to in a repository."""
         name = repository.id if isinstance(repository, Repository) else repository
         seen = ["organisation", audience("personal", None, self.author)]
         return seen if name is None else [audience("repository", name, self.author), *seen]
@@ -166,11 +166,10 @@ class TeamMemory:
         everywhere: bool = False,
         failure: bool = False,
     ) -> list[Experience]:
-        """What the team knows about a question, the most relevant first, only what reaches the `bar` of relevance.
+        """Return what the team knows about a question, most relevant first, at or above the relevance `bar`.
 
-        `as_of` asks for what held at a time; `everywhere` looks into all repositories; `failure` says that the
-        question is the output of a command.
-        """
+        `as_of` returns what held at that time; `everywhere` searches all repositories; `failure` says that the question
+        is the output of a command."""
         hits = self.search(
             question,
             repository=repository,
@@ -187,9 +186,9 @@ class TeamMemory:
             if as_of is None or held(memory, as_of)
         ]
         if isinstance(repository, Repository):
-            found = [self.checked(one, repository) for one in found]
-        found.sort(key=lambda one: -one.relevance)
-        return [one for one in found if one.relevance >= bar][:k]
+            found = [self.check_stale(experience, repository) for experience in found]
+        found.sort(key=lambda experience: -experience.relevance)
+        return [experience for experience in found if experience.relevance >= bar][:k]
 
     def search(
         self,
@@ -201,7 +200,7 @@ class TeamMemory:
         ended: bool = False,
         everywhere: bool = False,
     ) -> Hits:
-        """The hits whose relevance `recall` looks at, explained; with those that no longer hold if `ended`."""
+        """Return the explained hits that `recall` rates; with `ended`, also memories that no longer hold."""
         where = Filter(
             type=tuple(kinds),
             place=None if everywhere else tuple(self.visible(repository)),
@@ -210,26 +209,26 @@ class TeamMemory:
         return self._search(question, k, where, explain=True)
 
     def _search(self, text: str, k: int, where: Filter, **how: Any) -> Hits:
-        """Search for a text that nobody wrote as a query: in prompts, outputs and notes a quote is a quote."""
+        """Search for a text that is not a query: quotes in prompts, outputs and notes are not operators."""
         settings = self.brain.settings
         return self.brain.recall(text, k, where, settings=settings, touch=False, **how)
 
-    def checked(self, one: Experience, repository: Repository) -> Experience:
-        """The experience with whether it may be out of date, in which case it counts less."""
-        prints = one.memory.contents.get("prints")
-        if prints and one.repository == repository.id and one.commit != repository.commit:
-            one.stale = staleness(repository.root, prints)
-        if one.stale:
-            one.relevance *= _OUT_OF_DATE
-        return one
+    def check_stale(self, experience: Experience, repository: Repository) -> Experience:
+        """Check whether an experience may be out of date, and lower its relevance if so."""
+        prints = experience.memory.contents.get("prints")
+        if prints and experience.repository == repository.id and experience.commit != repository.commit:
+            experience.stale = staleness(repository.root, prints)
+        if experience.stale:
+            experience.relevance *= _OUT_OF_DATE
+        return experience
 
     def get(self, memory_id: str) -> Experience | None:
-        """A memory; None if there is none, or a damaged one."""
+        """Return a memory; None if it is missing or damaged."""
         memory = self.brain.get(memory_id)
-        return next((Experience(one) for one in sound([memory])), None) if memory is not None else None
+        return next((Experience(whole) for whole in sound([memory])), None) if memory is not None else None
 
     def reword(self, memory_id: str, text: str) -> Memory:
-        """Say the same in other words. For what no longer holds, let a new note supersede it."""
+        """Change the wording of a memory. To change its meaning, supersede it with a new note."""
         words = checks.text("text", text)
         policy = self.brain.privacy
         words = words if policy is None else policy.clean(words)
@@ -239,19 +238,19 @@ class TeamMemory:
                 raise NotFoundError(memory_id)
             known.text = words
             known.contents = {**mended_contents(known.contents), "text": words}
-            made = _raised(known)
+            made = _next_version(known)
             made.contents["reworded"] = version_of(made.contents)
-            return self._edited(made, "reword")
+            return self._record_edit(made, "reword")
 
-        return self._kept(memory_id, reworded)
+        return self._edit(memory_id, reworded)
 
-    def _kept(self, memory_id: str, edit: Edit) -> Memory:
+    def _edit(self, memory_id: str, edit: Edit) -> Memory:
         kept = self.brain.edit(memory_id, edit)
         assert kept is not None  # what such an edit is given, it gives back
         return kept
 
     def forget(self, memory_id: str) -> bool:
-        """Remove a memory for good; the log says so."""
+        """Remove a memory permanently and log it."""
         with config.acting(self.author, self._source.get("token", "")):
             return bool(self.brain.forget(memory_id))
 
@@ -263,37 +262,41 @@ class TeamMemory:
         limit: int = 20,
         offset: int = 0,
     ) -> list[Experience]:
-        """The newest of what holds now."""
+        """Return the newest memories that hold now."""
         where = Filter(type=tuple(kinds), place=tuple(self.visible(repository)), tags={"state": CURRENT})
-        return self.listed(where, limit, offset)
+        return self.page(where, limit, offset)
 
-    def listed(self, where: Filter, limit: int, offset: int = 0) -> list[Experience]:
-        """Memories inside a filter, the newest first, without those that are damaged."""
+    def page(self, where: Filter, limit: int, offset: int = 0) -> list[Experience]:
+        """Return memories that match a filter, newest first, without damaged ones."""
         found: list[Experience] = []
         read, wanted = 0, offset + limit
         while len(found) < wanted:
-            asked = wanted - len(found)
-            batch = self.brain.memories(where, limit=asked, offset=read)
+            missing = wanted - len(found)
+            batch = self.brain.memories(where, limit=missing, offset=read)
             found += [Experience(memory) for memory in sound(batch)]
-            if len(batch) < asked:
+            if len(batch) < missing:
                 break
-            read += asked
+            read += missing
         return found[offset:]
 
     def file_history(
         self, path: str, *, repository: Repository | str | None = None, limit: int = 20
     ) -> list[Experience]:
-        """What is known about a file and holds now, the newest first. Where no memory has just this path, those whose
-        files have it as a part."""
+        """Return what holds now about a file, newest first. If no memory has exactly this path, return those whose
+        paths contain it."""
         where = Filter(place=tuple(self.visible(repository)), tags={"state": CURRENT})
-        exact = self.listed(replace(where, attributes={"files": path}), limit)
-        return exact or self._touching(path, where, limit)
+        exact = self.page(replace(where, attributes={"files": path}), limit)
+        return exact or self._with_file(path, where, limit)
 
-    def _touching(self, part: str, where: Filter, limit: int) -> list[Experience]:
+    def _with_file(self, part: str, where: Filter, limit: int) -> list[Experience]:
         found: list[Experience] = []
         offset = 0
         while batch := self.brain.memories(where, limit=_BATCH, offset=offset):
-            found += [one for one in map(Experience, sound(batch)) if any(part in path for path in one.files)]
+            found += [
+                experience
+                for experience in map(Experience, sound(batch))
+                if any(part in path for path in experience.files)
+            ]
             offset += len(batch)
             if len(found) >= limit or len(batch) < _BATCH:
                 break
@@ -302,21 +305,21 @@ class TeamMemory:
     def who_knows(
         self, topic: str, *, repository: Repository | str | None = None, k: int = 5, bar: float = 0.0
     ) -> list[dict[str, Any]]:
-        """The people whose agents learned most about a topic, by what reaches the `bar` of relevance."""
+        """Return the people whose agents learned most about a topic, counting hits at or above the relevance `bar`."""
         weight: dict[str, float] = {}
         about: dict[str, list[str]] = {}
-        for one in self.recall(topic, repository=repository, k=30, bar=bar):
-            for source in one.memory.contents.get("sources", ()):
-                who = source.get("author", one.author)
-                weight[who] = weight.get(who, 0.0) + one.relevance
-                about.setdefault(who, []).append(one.id)
+        for experience in self.recall(topic, repository=repository, k=30, bar=bar):
+            for source in experience.memory.contents.get("sources", ()):
+                who = source.get("author", experience.author)
+                weight[who] = weight.get(who, 0.0) + experience.relevance
+                about.setdefault(who, []).append(experience.id)
         return [
             {"author": who, "weight": round(total, 3), "memories": list(dict.fromkeys(about[who]))[:5]}
             for who, total in sorted(weight.items(), key=lambda pair: -pair[1])[:k]
         ]
 
     def share(self, memory_id: str, scope: str) -> Memory:
-        """Let others see a memory ("repository", "organisation"), or nobody else ("personal")."""
+        """Set who sees a memory: "repository", "organisation", or only its author ("personal")."""
         checks.one_of("scope", scope, SCOPES)
 
         def shared(known: Memory | None) -> Edited:
@@ -332,27 +335,27 @@ class TeamMemory:
             known.place = audience(scope, repository, self.author)
             known.tags = {**known.tags, "scope": scope}
             known.contents = {**mended_contents(known.contents), "scope": scope, "shared_at": time.time()}
-            made = _raised(known)
+            made = _next_version(known)
             made.contents["shared"] = version_of(made.contents)
-            return self._edited(made, "share", scope=scope)
+            return self._record_edit(made, "share", scope=scope)
 
-        return self._kept(memory_id, shared)
+        return self._edit(memory_id, shared)
 
 
 def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:
-    """The memory as the policy of a brain lets it in, with its authors' names; the policy itself stays as it is."""
+    """Apply a brain's privacy policy to a memory, but keep the names of its authors."""
     policy = brain.privacy
     return memory if policy is None else replace(policy, allow=(*policy.allow, *authors)).apply(memory)
 
 
-def _raised(memory: Memory) -> Memory:
-    """The memory in its next version."""
+def _next_version(memory: Memory) -> Memory:
+    """Raise the version of a memory and return it."""
     memory.contents = {**memory.contents, VERSION: version_of(memory.contents) + 1}
     return memory
 
 
 def held(memory: Memory, when: float) -> bool:
-    """Whether what a memory says was known at a time and had not been superseded yet."""
+    """Return whether a memory was known at a time and not yet superseded."""
     start, end = (memory.contents.get(name) for name in ("valid_from", "valid_until"))
     # A memory that is no team's may say "valid_until: soon" and mean something else.
     known = float(start) if isinstance(start, int | float) else memory.timestamp

@@ -23,7 +23,8 @@ _SPACE = re.compile(r"\s+")
 
 
 def audience(scope: str, repository: str | None, author: str) -> str:
-    """Who sees a memory, as its `place`: "repo:github.com/acme/etl", "organisation" or "personal:ann@acme.io"."""
+    """Return who sees a memory, as its `place`: "repo:github.com/acme/etl", "organisation" or
+    "personal:ann@acme.io"."""
     if scope == "organisation":
         return "organisation"
     return f"personal:{author}" if scope == "personal" or repository is None else f"repo:{repository}"
@@ -62,7 +63,7 @@ class Note:
 
     @property
     def reach(self) -> str:
-        """The scope that it has: outside any repository it is personal."""
+        """Return the effective scope: personal outside a repository."""
         return "personal" if self.scope == "repository" and self.repository is None else self.scope
 
     @property
@@ -71,13 +72,13 @@ class Note:
 
     @property
     def id(self) -> str:
-        """The same for the same note on every machine, so that it is kept once however often it arrives."""
-        said = _SPACE.sub(" ", self.key or self.text).strip().casefold()
-        told = "\0".join((self.kind, self.audience, said))
-        return ID + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        """Return an id that is equal for the same note on every machine, so that it is stored once."""
+        words = _SPACE.sub(" ", self.key or self.text).strip().casefold()
+        identity = "\0".join((self.kind, self.audience, words))
+        return ID + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
     def at(self, repository: Repository | None) -> Note:
-        """The same note with where it was made."""
+        """Return the note with the repository in which it was made."""
         if repository is not None:
             self.repository, self.branch, self.commit = repository.id, repository.branch, repository.commit
             self.files = [repository.relative(path) for path in self.files]
@@ -86,8 +87,8 @@ class Note:
         return self
 
     def source(self, when: float) -> dict[str, Any]:
-        """Where this came from: one entry of an experience's provenance."""
-        told = {
+        """Return an entry for the sources of a memory: who, which agent and session, when."""
+        fields = {
             "author": self.author,
             "agent": self.agent,
             "session": self.session,
@@ -95,11 +96,11 @@ class Note:
             "commit": self.commit,
             "when": when,
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in fields.items() if value is not None}
 
     def contents(self, when: float) -> dict[str, Any]:
-        """The memory's own data."""
-        told = {
+        """Return the contents of the memory."""
+        fields = {
             "repository": self.repository,
             "branch": self.branch,
             "commit": self.commit,
@@ -113,12 +114,12 @@ class Note:
             "valid_from": when,
             "supersedes": self.supersedes,
         }
-        clash = set(told) & set(self.details)
+        clash = set(fields) & set(self.details)
         if clash:
             raise InputError(
                 f"details must not hold {sorted(clash)[0]!r}, which has a meaning of its own", field="details"
             )
-        return {**{key: value for key, value in told.items() if value not in (None, "", [])}, **self.details}
+        return {**{key: value for key, value in fields.items() if value not in (None, "", [])}, **self.details}
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ class Experience:
 
     @property
     def is_imported(self) -> bool:
-        """Whether it comes from git's history; what people and their agents said goes before."""
+        """Return whether it comes from git history; what people and their agents said has priority."""
         return self.memory.agent_id == "git"
 
     @property
@@ -172,7 +173,7 @@ class Experience:
 
     @property
     def count(self) -> int:
-        """How often it was learned."""
+        """Return how often it was learned."""
         return int(self.memory.contents.get("count", 1))
 
     def to_dict(self) -> dict[str, Any]:

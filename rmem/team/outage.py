@@ -17,7 +17,7 @@ _LONG_ERROR = 800
 
 
 class Failure(NamedTuple):
-    """The last attempt that failed. `since` and `attempts` count from the first one, in whichever process that was."""
+    """The last failed attempt. `since` and `attempts` count from the first one, also of an earlier process."""
 
     error: str
     since: float
@@ -27,7 +27,7 @@ class Failure(NamedTuple):
 
 
 class Outage:
-    """Failed attempts, each followed by a longer pause than the one before."""
+    """Failed attempts to store events, each followed by a longer pause."""
 
     def __init__(self) -> None:
         self._failure = read()
@@ -38,34 +38,35 @@ class Outage:
 
     @property
     def is_active(self) -> bool:
-        """Whether the last attempt of this process failed."""
+        """Return whether the last attempt of this process failed."""
         return self._began is not None
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for an attempt."""
+        """Return whether it is time for an attempt."""
         return time.monotonic() >= self._due
 
     @property
     def seconds(self) -> float:
-        """How long this process has been failing."""
+        """Return how long this process has been failing."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
-    def failed(self, error: Exception, *, progress: bool) -> bool:
-        """Start a pause, a short one if the attempt made progress. Returns whether the error is another than before."""
+    def record_failure(self, error: Exception, *, progress: bool) -> bool:
+        """Start a pause, a short one if the attempt made progress. Return whether the error differs from the one
+        before."""
         self._pause = _FIRST if progress or not self._pause else min(2 * self._pause, _LONGEST)
         self._due = time.monotonic() + self._pause
         if self._began is None:
             self._began = time.monotonic()
         now, before = time.time(), self._failure
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONG_ERROR]
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:_LONG_ERROR]
         since, attempts = (now, 0) if before is None else (before.since, before.attempts)
-        self._failure = Failure(told, since, attempts + 1, now, now + self._pause)
+        self._failure = Failure(message, since, attempts + 1, now, now + self._pause)
         self._write()
-        return before is None or before.error != told
+        return before is None or before.error != message
 
     def over(self) -> bool:
-        """Note that an attempt succeeded. Returns whether there was an outage, of this process or of one before it."""
+        """Record a success. Return whether there was an outage, also of an earlier process."""
         ended = self._failure is not None
         if ended or not self._is_written:
             self._failure = None
@@ -75,10 +76,10 @@ class Outage:
         return ended
 
     def _write(self) -> None:
-        """Write the file as well as can be. A full disk has no room for a draft, but mostly lets what is there be
-        overwritten: so there always is a file, and always of the same size."""
-        told = None if self._failure is None else self._failure._asdict()
-        data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
+        """Write the file, best effort. A full disk has no room for a draft but mostly allows overwriting, so the file
+        always exists with the same size."""
+        saved = None if self._failure is None else self._failure._asdict()
+        data = json.dumps(saved, ensure_ascii=False).encode("utf-8", "replace").ljust(_SIZE)
         try:
             replace_file(paths.outage(), data)
         except OSError:
@@ -88,11 +89,15 @@ class Outage:
 
 
 def read() -> Failure | None:
-    """The outage that is written down; None if there is none."""
+    """Return the recorded outage, or None."""
     try:
-        told = json.loads(paths.outage().read_bytes())
+        saved = json.loads(paths.outage().read_bytes())
         return Failure(
-            str(told["error"]), float(told["since"]), int(told["attempts"]), float(told["last"]), float(told["next"])
+            str(saved["error"]),
+            float(saved["since"]),
+            int(saved["attempts"]),
+            float(saved["last"]),
+            float(saved["next"]),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -106,17 +106,17 @@ _PASSED = re.compile(
 )
 
 
-def has_failed(command: str, output: str, told: bool | None) -> bool:
-    """Whether a command failed. `told` is what the agent says of its exit code; None if it says nothing."""
-    if told is None:
+def has_failed(command: str, output: str, reported: bool | None) -> bool:
+    """Return whether a command failed. `reported` is the agent's own verdict; None if it gave none."""
+    if reported is None:
         return looks_failed(command, output)
-    if told:
+    if reported:
         return _last_program(command) not in _ASKING or looks_failed(command, output)
     return not _is_heard(command) and looks_failed(command, output)
 
 
 def looks_failed(command: str, output: str) -> bool:
-    """Whether an output, of which nobody says how it ended, reads like a failure."""
+    """Return whether an output without a known exit code reads like a failure."""
     text = plain(output)
     programs = list(_programs(command))
     if programs and all(words[0] in _READERS or _reads_git(words) for words in programs):
@@ -129,18 +129,18 @@ def looks_failed(command: str, output: str) -> bool:
         return True
     if _PASSED.search(text):
         return False
-    return bool(_FAILED.search(text)) or _ends_raised(text) or _complains(programs, text)
+    return bool(_FAILED.search(text)) or _ends_with_error(text) or _complains(programs, text)
 
 
 def headline(output: str) -> str:
-    """The one line that names an error; empty if there is no output."""
+    """Return the line that names the error; empty without output."""
     lines = [line.rstrip() for line in plain(output).splitlines() if line.strip()]
     marked = [found[1] for line in lines if (found := _E_LINE.match(line))]
     strong = [line for line in lines if not _WEAK.match(line)] or lines
     choices = (
-        [one for one in marked if _E_NAMED.match(one)][:1],
+        [candidate for candidate in marked if _E_NAMED.match(candidate)][:1],
         marked[:1],
-        list(_raised(lines))[-1:],
+        list(_raised_errors(lines))[-1:],
         [line.lstrip(" |") for line in strong if _RAISED.match(line.lstrip(" |"))][:1],
         [line for line in strong if _COMPILER.search(line)][:1],
         [line for line in strong if _FAILED_TEST.match(line)][:1],
@@ -157,8 +157,8 @@ def headline(output: str) -> str:
     return " ".join(best.split())[:WIDTH]
 
 
-def _raised(lines: list[str]) -> Iterator[str]:
-    """The exceptions at the ends of Python's tracebacks."""
+def _raised_errors(lines: list[str]) -> Iterator[str]:
+    """Return the exceptions at the ends of Python tracebacks."""
     inside = False
     for line in lines:
         if _TRACEBACK.match(line):
@@ -169,32 +169,32 @@ def _raised(lines: list[str]) -> Iterator[str]:
                 yield line
 
 
-def _ends_raised(text: str) -> bool:
-    """Whether the last thing that a program printed is an exception, which nobody caught."""
+def _ends_with_error(text: str) -> bool:
+    """Return whether an output ends with an uncaught exception."""
     lines = [line for line in text.splitlines() if line.strip()]
     plain_lines = [line for line in lines if not line.startswith((" ", "\t"))]
     if not plain_lines:
         return False
     if len(plain_lines) > 1 and plain_lines[-2].startswith("Exception ignored"):
         return False
-    return bool(_RAISED.match(plain_lines[-1])) or plain_lines[-1] in list(_raised(lines))[-1:]
+    return bool(_RAISED.match(plain_lines[-1])) or plain_lines[-1] in list(_raised_errors(lines))[-1:]
 
 
 def _complains(programs: list[list[str]], text: str) -> bool:
-    """Whether a program that shows things says, in its own name, that it could not."""
+    """Return whether a program that only shows things reports an error in its own name."""
     names = "|".join({re.escape(words[0].rpartition("/")[2]) for words in programs})
-    told = re.compile(
+    pattern = re.compile(
         rf"^(?:(?:(?:ba|z|da)?sh|gzip): (?:line \d+: |\S+: )*|(?:{names}): )"
         r"(?!warning|note|info|\w+ing\b|nothing|.*\bignored$)\S",
         re.IGNORECASE | re.MULTILINE,
     )
-    if programs and told.search(text):
+    if programs and pattern.search(text):
         return True
     return any(words[0] == "git" for words in programs) and text.lstrip().startswith(("fatal: ", "error: ", "usage: "))
 
 
 def _programs(command: str) -> Iterator[list[str]]:
-    """The words of each command of a line that does the work: the first of each pipeline, without `cd` and `echo`."""
+    """Return the words of each working command of a line: the first of each pipeline, without `cd` and `echo`."""
     for part in _SEPARATOR.split(command):
         words = _words(_PIPE.split(part)[0])
         if words and words[0] not in _ASIDES:
@@ -206,16 +206,16 @@ def _last_program(command: str) -> str:
     words = _words(_PIPE.split(parts[-1])[-1]) if parts else []
     if words[:2] in (["git", "diff"], ["git", "grep"]):
         return "diff"
-    asked = _words(_PIPE.split(parts[-2])[-1]) if len(parts) > 1 else []  # `test -f x && cat x`
-    return asked[0] if asked and asked[0] in ("test", "[") else words[0] if words else ""
+    condition = _words(_PIPE.split(parts[-2])[-1]) if len(parts) > 1 else []  # `test -f x && cat x`
+    return condition[0] if condition and condition[0] in ("test", "[") else words[0] if words else ""
 
 
 def _words(part: str) -> list[str]:
-    told = _ASSIGNED.sub("", part.strip().lstrip("({ "))
+    command = _ASSIGNED.sub("", part.strip().lstrip("({ "))
     try:
-        return shlex.split(told)
+        return shlex.split(command)
     except ValueError:
-        return told.split()
+        return command.split()
 
 
 def _reads_git(words: list[str]) -> bool:
@@ -223,9 +223,9 @@ def _reads_git(words: list[str]) -> bool:
 
 
 def _is_heard(command: str) -> bool:
-    """Whether the exit code of a command line is that of the command that does its work."""
+    """Return whether the exit code of a command line is that of the command that does the work."""
     if _UNHEARD.search(command):
         return False
     parts = [part for part in _SEPARATOR.split(command) if part.strip()]
-    piped = [_words(one) for one in _PIPE.split(parts[-1])[1:]] if parts else []
+    piped = [_words(stage) for stage in _PIPE.split(parts[-1])[1:]] if parts else []
     return "pipefail" in command or not any(words and words[0] in _FILTERS for words in piped)

@@ -14,7 +14,7 @@ _LONGEST_SOCKET = 100
 
 
 def folder() -> Path:
-    """The folder of all this, made for its owner alone."""
+    """Return the folder of the team memory's own files; create it for its owner alone."""
     place = config.home() / "team"
     make_folder(place)
     return place
@@ -37,8 +37,8 @@ def lock() -> Path:
 
 
 def socket() -> Path:
-    """Where the daemon listens. The system allows a hundred characters or so; deeper homes have it among the temporary
-    files, under a name that only they have."""
+    """Return the daemon's socket. Systems allow about a hundred characters, so a long home uses the temporary
+    folder."""
     place = folder() / "keeper.sock"
     if len(os.fsencode(place)) <= _LONGEST_SOCKET:
         return place
@@ -50,7 +50,7 @@ def socket() -> Path:
 
 
 def outage() -> Path:
-    """What keeps events from being taken in."""
+    """Return the file that records why events cannot be stored."""
     return folder() / "outage.json"
 
 

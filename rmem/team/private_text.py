@@ -14,17 +14,17 @@ _SAID = ("prompt", "tool", "command", "files", "input", "output", "message")
 
 
 def without_private(value: Any) -> Any:
-    """A text without its private parts; of lists and objects the same with all texts inside. A part that never ends
-    goes on to the end of its text, and one whose beginning was cut off began with it."""
+    """Remove private parts from a text, or from all texts in a list or object. An unclosed part extends to the end of
+    its text, an unopened one from its start."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, dict):
-        return {_text(key) if isinstance(key, str) else key: without_private(one) for key, one in value.items()}
-    return [without_private(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_text(key) if isinstance(key, str) else key: without_private(member) for key, member in value.items()}
+    return [without_private(member) for member in value] if isinstance(value, list | tuple) else value
 
 
 def public(event: Event) -> Event:
-    """The event without what is private in what was said, given and printed."""
+    """Return the event without private parts in its prompt, message, input and output."""
     return event._replace(**{name: without_private(getattr(event, name)) for name in _SAID})
 
 

@@ -67,7 +67,7 @@ _FEWEST, _MOST = 4, 60  # words of a sentence that is kept
 
 
 class Saying(NamedTuple):
-    """A sentence worth keeping; `sure` if it was stated as a rule or a decision."""
+    """A sentence worth storing; `sure` if it is stated as a rule or a decision."""
 
     text: str
     kind: str
@@ -75,28 +75,28 @@ class Saying(NamedTuple):
 
 
 def own_words(prompt: str) -> str:
-    """A prompt without what was pasted into it."""
+    """Return a prompt without pasted text."""
     return "\n".join(line for line in _PASTED.sub("\n", prompt).splitlines() if not _OUTPUT.search(line))
 
 
 def sayings(prompt: str) -> Iterator[Saying]:
-    """The rules, preferences and decisions of a prompt."""
+    """Yield the rules, preferences and decisions in a prompt."""
     for sentence in _SENTENCE.split(own_words(prompt)):
-        told = sentence.strip()
-        if not _FEWEST <= len(told.split()) <= _MOST or told.endswith(("?", ":")):
+        plain = sentence.strip()
+        if not _FEWEST <= len(plain.split()) <= _MOST or plain.endswith(("?", ":")):
             continue
-        if _DECIDED.match(told):
-            yield Saying(told, "decision", True)
-        elif _RULE.match(told):
-            yield Saying(told, "preference", not _COMPLAINT.search(told))
-        elif _HABIT.match(told) and not _COMPLAINT.search(told):
-            yield Saying(told, "preference", _HERE.search(told) is not None)
-        elif _WISH.match(told) and not _COMPLAINT.search(told):
-            yield Saying(told, "preference", False)
+        if _DECIDED.match(plain):
+            yield Saying(plain, "decision", True)
+        elif _RULE.match(plain):
+            yield Saying(plain, "preference", not _COMPLAINT.search(plain))
+        elif _HABIT.match(plain) and not _COMPLAINT.search(plain):
+            yield Saying(plain, "preference", _HERE.search(plain) is not None)
+        elif _WISH.match(plain) and not _COMPLAINT.search(plain):
+            yield Saying(plain, "preference", False)
 
 
 def is_request(prompt: str) -> bool:
-    """Whether a prompt asks for work, and is no greeting, command of the tool or "yes, go on"."""
+    """Return whether a prompt asks for work, unlike a greeting, a command of the tool or "yes, go on"."""
     return len(own_words(prompt).split()) >= _FEWEST and not _NO_REQUEST.match(prompt) and not _ASIDE.match(prompt)
 
 
@@ -109,7 +109,7 @@ _LONG, _STEPS = 200, 20
 
 
 def plan_of(given: Mapping[str, Any]) -> list[str]:
-    """The steps of a plan that is told whole."""
+    """Return the steps of a plan that is given completely."""
     steps = given.get("todos") or given.get("plan") or []
     if isinstance(steps, str):  # Copilot's is a list in Markdown
         marks = {"x": "completed", "X": "completed", " ": "pending"}
@@ -125,14 +125,14 @@ def plan_of(given: Mapping[str, Any]) -> list[str]:
 
 
 def step_of(tool: str, given: Mapping[str, Any], output: str, plan: list[str]) -> list[str] | None:
-    """A plan after one of its steps was added or changed (Claude Code's TaskCreate and TaskUpdate); None for others.
-    Steps are numbered from 1 in the order in which they were added."""
+    """Return a plan after one step was added or changed (Claude Code's TaskCreate and TaskUpdate); None for other
+    tools. Steps are numbered from 1 in the order of their creation."""
     if tool == "TaskCreate":
         return [*plan, f"[pending] {given.get('subject') or given.get('description') or ''}"[:_LONG]][:_STEPS]
     if tool != "TaskUpdate":
         return None
-    told = _NUMBER.search(output) if not given.get("taskId") else None
-    number = str(given.get("taskId") or (told and (told[1] or told[2])) or "")
+    match = _NUMBER.search(output) if not given.get("taskId") else None
+    number = str(given.get("taskId") or (match and (match[1] or match[2])) or "")
     at = int(number) - 1 if number.isdigit() else -1
     if not 0 <= at < len(plan):
         return plan

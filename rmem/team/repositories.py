@@ -17,19 +17,20 @@ _KEY = "shared_repositories"
 
 @dataclass(slots=True)
 class Sharing:
-    """`shared` is None where all repositories are; `given` are those of members who need not have them."""
+    """`shared` is None if all repositories are shared; `given` maps members to repositories that they get without
+    having them."""
 
     shared: list[str] | None = None
     given: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, brain: Brain) -> Self:
-        told = brain.store.get_meta(_KEY)
-        return cls() if told is None else cls(**json.loads(told))
+        saved = brain.store.get_meta(_KEY)
+        return cls() if saved is None else cls(**json.loads(saved))
 
     @classmethod
     def checked(cls, shared: Any, given: Any) -> Self:
-        """From what an administrator sends."""
+        """Build from what an administrator sends, checked."""
         names = None if shared is None else _ids("shared", shared)
         members = checks.json_object("given", given if given is not None else {})
         return cls(names, {checks.name("given", who): _ids(f"given.{who}", ids) for who, ids in members.items()})
@@ -38,7 +39,7 @@ class Sharing:
         brain.store.set_meta(_KEY, json.dumps(asdict(self)))
 
     def received(self, member: str, has: Iterable[str]) -> Collection[str]:
-        """The repositories that a member is told of who has some."""
+        """Return the repositories whose memories a member receives."""
         wanted = {*has, *self.given.get(member, ())}
         return wanted if self.shared is None else wanted & set(self.shared)
 
@@ -46,4 +47,4 @@ class Sharing:
 def _ids(field: str, value: Any) -> list[str]:
     if not isinstance(value, list):
         raise checks.refuse(field, "a list of repositories", value)
-    return sorted({repository_id(checks.name(field, one)) for one in value})
+    return sorted({repository_id(checks.name(field, id)) for id in value})

@@ -26,8 +26,8 @@ _LONGEST = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The wishes of one repository. `capture` and `recall` are False where it opts out; True changes nothing.
-    `ignored` has the keys that mean nothing to this version."""
+    """The settings of one repository. `capture` and `recall` are False if it opts out; True changes nothing. `ignored`
+    lists keys that this version does not know."""
 
     path: Path
     repository: str | None = None
@@ -39,10 +39,8 @@ class Settings:
 
 
 def find(path: str | Path) -> Path | None:
-    """The file that holds for a folder: the nearest one between it and the root of its repository, never above.
-
-    A link that leads out of the repository is not followed; outside a repository there is no such file.
-    """
+    """Return the nearest settings file between a folder and the root of its repository, or None. Links that leave the
+    repository are not followed."""
     start = Path(path).absolute()
     top = root_of(start)
     if top is None:
@@ -58,37 +56,37 @@ def find(path: str | Path) -> Path | None:
 
 
 def settings_of(path: str | Path) -> Settings | None:
-    """The settings that hold for a folder; None where there are none."""
+    """Return the settings for a folder, or None."""
     found = find(path)
     return None if found is None else read_settings(found)
 
 
 def read_settings(path: Path) -> Settings:
-    """Read and check such a file. ConfigError names the key that is wrong, and never repeats a secret."""
-    told = _parsed(path)
-    for name, value in _walk(told):
+    """Read and check a settings file. ConfigError names the bad key and never repeats a secret."""
+    table = _parse(path)
+    for name, value in _walk(table):
         if _SECRET.search(name.lower().replace("-", "_")) or (isinstance(value, str) and _TOKEN.match(value)):
             raise ConfigError(
                 f"{path}: {name!r} looks like a secret. The file is shared with everybody who has the repository and "
                 "may not hold one: take it out, revoke it, and use `rmem login`"
             )
-    unknown = [key for key in told if key not in KEYS]
+    unknown = [key for key in table if key not in KEYS]
     for key in unknown:
         near = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.7)
         if near:
             raise ConfigError(f"{path}: there is no key {key!r}; did you mean {near[0]!r}?")
     return Settings(
         path,
-        repository=_text(path, told, "repository"),
-        workspace=_text(path, told, "workspace"),
-        scope=_text(path, told, "scope"),
-        capture=_switch(path, told, "capture"),
-        recall=_switch(path, told, "recall"),
+        repository=_text(path, table, "repository"),
+        workspace=_text(path, table, "workspace"),
+        scope=_text(path, table, "scope"),
+        capture=_switch(path, table, "capture"),
+        recall=_switch(path, table, "recall"),
         ignored=tuple(unknown),
     )
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             data = file.read(_LONGEST + 1)
@@ -104,7 +102,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value with the key that it is under."""
+    """Yield every value with its key."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key, inner
@@ -115,8 +113,8 @@ def _walk(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _walk(inner, name)
 
 
-def _text(path: Path, told: dict[str, Any], key: str) -> str | None:
-    value = told.get(key)
+def _text(path: Path, table: dict[str, Any], key: str) -> str | None:
+    value = table.get(key)
     if value is None:
         return None
     if key == "scope" and value not in SCOPES:
@@ -130,8 +128,8 @@ def _text(path: Path, told: dict[str, Any], key: str) -> str | None:
     return value
 
 
-def _switch(path: Path, told: dict[str, Any], key: str) -> bool:
-    value = told.get(key, True)
+def _switch(path: Path, table: dict[str, Any], key: str) -> bool:
+    value = table.get(key, True)
     if not isinstance(value, bool):
         raise ConfigError(f"{path}: {key} must be true or false, got {value!r}")
     return value

@@ -25,7 +25,7 @@ _CLOSE = 0.35  # cosine from which on two memories are compared
 
 
 class Pair(NamedTuple):
-    """Two memories of the same subject that cannot both hold, or that say the same; `newer` was learned later."""
+    """Two memories on one subject that contradict each other or say the same; `newer` was learned later."""
 
     older: Experience
     newer: Experience
@@ -34,22 +34,22 @@ class Pair(NamedTuple):
 
 
 def contradictions(team: TeamMemory, repository: Repository | str | None, limit: int = 100) -> list[Pair]:
-    """Pairs that contradict each other, the latest first."""
+    """Return pairs that contradict each other, latest first."""
     return [pair for pair in pairs(team, repository) if not pair.is_same][:limit]
 
 
 def pairs(team: TeamMemory, repository: Repository | str | None, newest: int | None = None) -> list[Pair]:
-    """Compare each memory, or the newest so many, with those nearest to it; the latest pairs first."""
+    """Compare each memory, or the `newest` ones, with its nearest; return pairs, latest first."""
     where = Filter(type=_KINDS, place=tuple(team.visible(repository)), tags={"state": CURRENT})
     found: dict[tuple[str, str], Pair] = {}
     for memory in sound(team.brain.memories(where, limit=newest)):
         for pair in pairs_of(team.brain, memory, where):
             found.setdefault((pair.older.id, pair.newer.id), pair)
-    return sorted(found.values(), key=lambda one: -one.newer.memory.timestamp)
+    return sorted(found.values(), key=lambda match: -match.newer.memory.timestamp)
 
 
 def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
-    """What contradicts a memory or says the same, among those nearest to it."""
+    """Return what contradicts a memory or says the same, among its nearest."""
     vector = memory.embeddings.full_vector
     if vector is None:
         return
@@ -57,77 +57,78 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
     hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False)
     near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
     for other in sound(near):
-        said = {memory.memory_id: saying, other.memory_id: Saying.of(other.text)}
-        first, second = sorted((memory, other), key=lambda one: (one.timestamp, one.memory_id))
-        why = contradiction(said[first.memory_id], said[second.memory_id])
+        sayings = {memory.memory_id: saying, other.memory_id: Saying.of(other.text)}
+        first, second = sorted((memory, other), key=lambda note: (note.timestamp, note.memory_id))
+        why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
         if why is not None:
             yield Pair(Experience(first), Experience(second), why)
-        elif says_the_same(saying, said[other.memory_id]):
+        elif says_the_same(saying, sayings[other.memory_id]):
             yield Pair(Experience(first), Experience(second), "both say the same", is_same=True)
 
 
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
-    """Memories about files of a repository that are gone or changed a lot."""
+    """Return memories about files of a repository that are gone or changed a lot."""
     found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
-    return [one for one in (team.checked(one, repository) for one in found) if one.stale][:limit]
+    return [experience for experience in found if team.check_stale(experience, repository).stale][:limit]
 
 
-def waiting(note: Note) -> Note:
-    """A note that nobody is told of, and that does not leave this machine, until it is accepted."""
+def pending_note(note: Note) -> Note:
+    """Return a note that is neither shown nor shared until it is accepted."""
     return replace(note, scope="personal", state=WAITING)
 
 
 def undecided(team: TeamMemory, limit: int = 100) -> list[Experience]:
-    """What may be a rule of yours, the newest first."""
+    """Return possible rules that wait for confirmation, newest first."""
     where = Filter(place=(audience("personal", None, team.author),), tags={"state": WAITING})
     return [Experience(memory) for memory in team.brain.memories(where, limit=limit)]
 
 
 def accept(team: TeamMemory, memory_id: str) -> str:
-    """Make a rule of what waits, for whoever works in its repository; the id that it has from now on."""
-    one = next((one for one in undecided(team, 10_000) if one.id == memory_id), None)
-    if one is None:
+    """Turn a pending note into a rule of its repository; return its new id."""
+    experience = next((experience for experience in undecided(team, 10_000) if experience.id == memory_id), None)
+    if experience is None:
         raise NotFoundError(memory_id)
-    note = replace(_said_again(one), when=one.memory.timestamp, scope="repository")
+    note = replace(_to_note(experience), when=experience.memory.timestamp, scope="repository")
     kept = team.remember(note).memory_id
     team.forget(memory_id)
     return kept
 
 
 def restore(team: TeamMemory, memory_id: str) -> str:
-    """Let a memory that was superseded hold again, in the place of the one that superseded it; the id that it has."""
-    one = team.get(memory_id)
-    if one is None:
+    """Make a superseded memory hold again instead of its successor; return its id."""
+    experience = team.get(memory_id)
+    if experience is None:
         raise NotFoundError(memory_id)
-    successor = one.memory.contents.get("superseded_by")
+    successor = experience.memory.contents.get("superseded_by")
     if successor is None:
         raise InputError(
             f"memory_id must be a memory that was superseded, and {memory_id!r} was not", field="memory_id"
         )
-    kept = team.remember(_said_again(one)).memory_id
+    kept = team.remember(_to_note(experience)).memory_id
     if successor in team.brain.store and successor != kept:
         team.supersede(successor, kept, time.time())
     return kept
 
 
-def _said_again(one: Experience) -> Note:
-    """The note that a memory was made of, learned now."""
+def _to_note(experience: Experience) -> Note:
+    """Convert a memory back to a note, learned now."""
     return Note(
-        one.text, one.kind, author=one.author, agent=one.memory.agent_id, session=one.memory.session,
-        importance=one.memory.importance, scope=one.scope, repository=one.repository,
-        branch=one.memory.contents.get("branch"), commit=one.commit,
+        experience.text, experience.kind, author=experience.author,
+        agent=experience.memory.agent_id, session=experience.memory.session,
+        importance=experience.memory.importance, scope=experience.scope, repository=experience.repository,
+        branch=experience.memory.contents.get("branch"), commit=experience.commit,
     )  # fmt: skip
 
 
 def dismiss(team: TeamMemory, memory_id: str, why: str, other: str | None = None) -> None:
-    """Note that somebody looked and found nothing wrong; it is not listed again until another reason comes up."""
+    """Record that a finding is not a problem; it is not listed again for the same reason."""
     team.audit("dismiss", [memory_id], why=why, other=other)
 
 
 def is_dismissed(team: TeamMemory, memory_id: str, why: str | None, other: str | None = None) -> bool:
-    """Whether somebody has dismissed this, as the audit log says."""
+    """Return whether the audit log has a dismissal of this finding."""
     store = team.brain.store
     if not isinstance(store, AuditLog):
         return False
-    told = (entry.detail for entry in store.audit(memory=memory_id) if entry.action == "dismiss")
-    return any(one.get("why") == why and one.get("other") == other for one in told)
+    dismissals = (entry.detail for entry in store.audit(memory=memory_id) if entry.action == "dismiss")
+    return any(detail.get("why") == why and detail.get("other") == other for detail in dismissals)

@@ -26,7 +26,7 @@ _MOST = 400  # sessions whose files are kept
 
 @dataclass(slots=True)
 class SessionState:
-    """What one session of one agent is about."""
+    """The state of one session of one agent."""
 
     agent: str
     session: str
@@ -52,8 +52,8 @@ class SessionState:
     ended: float | None = None
 
     def looked_at(self, path: str) -> None:
-        """A file was read or changed; the latest is the last."""
-        self.open_files = [*(one for one in self.open_files if one != path), path][-_MANY:]
+        """Record that a file was read or changed; the latest is last."""
+        self.open_files = [*(known for known in self.open_files if known != path), path][-_MANY:]
 
     def note_edit(self, edit: dict[str, Any]) -> None:
         self.edits = [*self.edits, edit][-3 * _MANY :]
@@ -63,7 +63,7 @@ class SessionState:
         self.outputs = [*self.outputs, output][-_MANY:]
 
     def is_new(self, event_id: str) -> bool:
-        """Whether an event was not taken in before; it is from now on."""
+        """Record an event; return whether it was new."""
         if event_id in self.seen:
             return False
         self.seen = [*self.seen, event_id][-_SEEN:]
@@ -74,14 +74,14 @@ class SessionState:
         return list(dict.fromkeys(edit["file"] for edit in self.edits))
 
     def to_dict(self) -> dict[str, Any]:
-        """What others may want to know of it."""
-        told = asdict(self)
-        del told["seen"]
-        return told
+        """Return the public fields."""
+        fields = asdict(self)
+        del fields["seen"]
+        return fields
 
 
 class Sessions:
-    """All sessions of this user, a small file for each."""
+    """All sessions of this user, one small file each."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or paths.sessions()
@@ -89,15 +89,15 @@ class Sessions:
 
     @contextmanager
     def changing(self, agent: str, session: str) -> Iterator[SessionState]:
-        """The state of a session, with nobody else changing it meanwhile; written when the block ends well."""
-        with self.locked():
+        """Lock a session, yield its state and save it if the block succeeds."""
+        with self.lock():
             state = self.load(agent, session)
             yield state
             self.save(state)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other threads and processes from changing sessions; not to be nested."""
+    def lock(self) -> Iterator[None]:
+        """Keep other threads and processes from changing sessions; must not be nested."""
         with self._lock:
             make_folder(self._folder.parent)
             with open(self._folder.with_suffix(".lock"), "ab", opener=opener) as file:
@@ -105,32 +105,32 @@ class Sessions:
                 yield
 
     def load(self, agent: str, session: str) -> SessionState:
-        """The state of a session; a new one if there is none."""
+        """Return the state of a session; a new one if there is none."""
         return self._read(self._path(agent, session)) or SessionState(agent, session, started=time.time())
 
     def find(self, session: str) -> SessionState | None:
-        """The state of a session by its id alone."""
+        """Return the state of a session by its id alone."""
         return next((state for state in self.all() if state.session == session), None)
 
     def save(self, state: SessionState) -> None:
-        """On disk when this returns."""
+        """Write the state; durable on return."""
         make_folder(self._folder)
-        told = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        data = json.dumps(asdict(state), ensure_ascii=False).encode("utf-8", "surrogatepass")
         path = self._path(state.agent, state.session)
         is_new = not path.exists()
-        replace_file(path, told)
+        replace_file(path, data)
         if is_new:
             self._prune()
 
     def _prune(self) -> None:
-        """Remove the oldest sessions once there are many; what they taught is in the memory."""
+        """Remove the oldest sessions if there are many; what they taught is in the memory."""
         latest_first = self._paths()
         if len(latest_first) > _MOST + _MOST // 4:
             for path in latest_first[_MOST:]:
                 path.unlink(missing_ok=True)
 
     def _paths(self) -> list[Path]:
-        """The files of all sessions, the latest first."""
+        """Return the files of all sessions, latest first."""
         found = []
         for path in self._folder.glob("*.json"):
             with suppress(FileNotFoundError):  # removed in this moment
@@ -139,7 +139,7 @@ class Sessions:
         return [path for _, path in sorted(found)]
 
     def all(self) -> Iterator[SessionState]:
-        """Every session, the latest first."""
+        """Return every session, latest first."""
         if not self._folder.is_dir():
             return
         for path in self._paths():
@@ -151,7 +151,7 @@ class Sessions:
                 yield state
 
     def last_in(self, repository: str, *, but: str = "") -> SessionState | None:
-        """The latest session in a repository, other than one."""
+        """Return the latest session in a repository other than `but`."""
         return next((state for state in self.all() if state.repository == repository and state.session != but), None)
 
     def remove(self, state: SessionState) -> None:
@@ -161,11 +161,11 @@ class Sessions:
         return self._folder / f"{sha256(f'{agent}/{session}'.encode()).hexdigest()[:24]}.json"
 
     def _read(self, path: Path) -> SessionState | None:
-        """A state from its file; None if there is none that this version can read. An OSError if the file is there and
-        cannot be read now: a new state must not take its place."""
+        """Read a state; None if this version cannot read it. An OSError is raised: a new state must not replace an
+        unreadable one."""
         try:
             data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-            known = {one.name for one in fields(SessionState)}
+            known = {field.name for field in fields(SessionState)}
             return SessionState(**{key: value for key, value in data.items() if key in known})
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
             return None

@@ -35,7 +35,7 @@ _SHARED, _VALUE = 3, 3  # words that say what is spoken of, at least; words of a
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What a note says, for comparison."""
+    """The words, numbers, names and negations of a note."""
 
     words: frozenset[int]
     numbers: frozenset[str]
@@ -74,57 +74,57 @@ class Saying:
         return len(self.words & other.words) / len(either) if either else 0.0
 
 
-def says_the_same(one: Saying, other: Saying) -> bool:
-    """Whether two notes differ in nothing that matters."""
+def says_the_same(left: Saying, right: Saying) -> bool:
+    """Return whether two notes say the same."""
     return (
-        one.overlap(other) >= _SAME
-        and one.numbers == other.numbers
-        and one.denies == other.denies
-        and one.names == other.names
-        and one.chosen == other.chosen
-        and not _opposites(one, other)
+        left.overlap(right) >= _SAME
+        and left.numbers == right.numbers
+        and left.denies == right.denies
+        and left.names == right.names
+        and left.chosen == right.chosen
+        and not _opposites(left, right)
     )
 
 
-def contradiction(one: Saying, other: Saying) -> str | None:
-    """Why two notes about the same thing cannot both hold; None if they can."""
-    if one.chosen and other.chosen and one.chosen == other.chosen[::-1]:
-        return f"one prefers {one.chosen[0]}, the other {other.chosen[0]}"
-    values = _values(one.order, other.order)
+def contradiction(left: Saying, right: Saying) -> str | None:
+    """Return why two notes on one subject cannot both hold, or None."""
+    if left.chosen and right.chosen and left.chosen == right.chosen[::-1]:
+        return f"one prefers {left.chosen[0]}, the other {right.chosen[0]}"
+    values = _values(left.order, right.order)
     if values is not None:
         return f"one says {values[0]}, the other {values[1]}"
-    if one.overlap(other) < _SUBJECT or (one.subject - other.subject and other.subject - one.subject):
+    if left.overlap(right) < _SUBJECT or (left.subject - right.subject and right.subject - left.subject):
         return None  # each speaks of something of its own
-    pairs = _opposites(one, other)
+    pairs = _opposites(left, right)
     turned = {word for pair in pairs for word in pair}
-    denials = [len([word for word in saying.denials if word not in turned]) for saying in (one, other)]
+    denials = [len([word for word in saying.denials if word not in turned]) for saying in (left, right)]
     denied = sum(denials) % 2 == 1
     if (len(pairs) + denied) % 2 == 1:  # two reversals say the same again
         return f"one says “{pairs[0][0]}”, the other “{pairs[0][1]}”" if pairs else "one denies what the other says"
-    if one.numbers and other.numbers and one.names == other.names and not pairs:
-        only = sorted(one.numbers - other.numbers), sorted(other.numbers - one.numbers)
+    if left.numbers and right.numbers and left.names == right.names and not pairs:
+        only = sorted(left.numbers - right.numbers), sorted(right.numbers - left.numbers)
         if only[0] and only[1]:
             return f"one says {', '.join(only[0])}, the other {', '.join(only[1])}"
     return None
 
 
-def _opposites(one: Saying, other: Saying) -> list[tuple[str, str]]:
+def _opposites(left: Saying, right: Saying) -> list[tuple[str, str]]:
     return [
         (first, second)
-        for left, right in _OPPOSITES
-        for first, second in ((left, right), (right, left))
-        if first in one.plain and second in other.plain and second not in one.plain and first not in other.plain
+        for pair in _OPPOSITES
+        for first, second in (pair, pair[::-1])
+        if first in left.plain and second in right.plain and second not in left.plain and first not in right.plain
     ]
 
 
-def _values(one: Sequence[str], other: Sequence[str]) -> tuple[str, str] | None:
-    """Where two notes begin alike and end in different names, those: "We deploy the site with Jenkins" and "… with
-    GitHub Actions"."""
+def _values(left: Sequence[str], right: Sequence[str]) -> tuple[str, str] | None:
+    """Return the different endings of notes that begin alike: "Jenkins" and "GitHub Actions" for "We deploy the site
+    with Jenkins" and "We deploy the site with GitHub Actions"."""
     alike = 0
-    while alike < min(len(one), len(other)) and one[alike].casefold() == other[alike].casefold():
+    while alike < min(len(left), len(right)) and left[alike].casefold() == right[alike].casefold():
         alike += 1
-    before, ends = " ".join(one[:alike]), (one[alike:], other[alike:])
-    if alike == 0 or one[alike - 1].casefold() not in _LEADS_TO_VALUE:
+    before, ends = " ".join(left[:alike]), (left[alike:], right[alike:])
+    if alike == 0 or left[alike - 1].casefold() not in _LEADS_TO_VALUE:
         return None
     if len([word for word in question_words(before) if not word.stop]) < _SHARED:
         return None

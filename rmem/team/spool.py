@@ -13,7 +13,7 @@ from ..errors import StoreFullError
 from ..private_files import make_folder
 from . import paths
 from .atomic_files import replace_file, sync_folder
-from .event_mask import masked
+from .event_mask import mask_event
 from .events import Event
 
 MOST = 50_000
@@ -22,7 +22,7 @@ _SUFFIX, _REASON = ".json", ".reason"
 
 
 def put(event: Event) -> Path:
-    """Hand an event over, masked. It is durable when this returns; a StoreFullError if too many wait already."""
+    """Mask an event and write it to the spool. Durable on return; StoreFullError if too many wait."""
     place = paths.spool()
     if not place.is_dir():
         make_folder(place)
@@ -32,17 +32,17 @@ def put(event: Event) -> Path:
             f"this event was not kept: {MOST:,} wait in {place} already; `rmem status` shows why they are not taken in"
         )
     path = place / f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
-    replace_file(path, masked(event).to_json().encode("utf-8", "surrogatepass"))
+    replace_file(path, mask_event(event).to_json().encode("utf-8", "surrogatepass"))
     return path
 
 
 def waiting() -> list[Path]:
-    """The events that wait, oldest first."""
+    """Return the files of waiting events, oldest first."""
     return _events(paths.spool())
 
 
 def read(path: Path) -> Event | None:
-    """The event of a file; None if it is gone, because somebody else drained it."""
+    """Read an event; None if another process removed it."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -51,12 +51,12 @@ def read(path: Path) -> Event | None:
 
 
 def unusable() -> list[Path]:
-    """The events that were set aside, oldest first."""
+    """Return the files of events that were set aside, oldest first."""
     return _events(paths.spool() / "unusable")
 
 
 def set_aside(path: Path, reason: str) -> None:
-    """Keep an event that can never be taken in where nobody drains it, with the reason beside it."""
+    """Move an event that cannot be stored out of the queue, with the reason beside it."""
     place = path.parent / "unusable"
     make_folder(place)
     replace_file((place / path.name).with_suffix(_REASON), reason.encode("utf-8", "replace"))
@@ -65,7 +65,7 @@ def set_aside(path: Path, reason: str) -> None:
 
 
 def reason_of(path: Path) -> str:
-    """Why an event was set aside: the first line of the file beside it, or empty if there is none."""
+    """Return why an event was set aside: the first line of the file beside it, or empty."""
     try:
         lines = path.with_suffix(_REASON).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -74,14 +74,14 @@ def reason_of(path: Path) -> str:
 
 
 def remove(path: Path) -> None:
-    """Remove an event, and the reason why it was set aside; they are gone from the disk when this returns."""
-    for one in (path, path.with_suffix(_REASON)):
-        one.unlink(missing_ok=True)
+    """Remove an event and its reason durably."""
+    for file in (path, path.with_suffix(_REASON)):
+        file.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
 def put_back() -> int:
-    """Let all events that were set aside wait again, in their old places; how many there were."""
+    """Move all events that were set aside back to the queue, in order; return how many."""
     events = unusable()
     for path in events:
         os.replace(path, path.parent.parent / path.name)
@@ -94,7 +94,7 @@ def _events(place: Path) -> list[Path]:
 
 
 def _names(place: Path) -> list[str]:
-    """The names of whole events in a folder; drafts begin with a dot."""
+    """Return the names of complete events in a folder; drafts begin with a dot."""
     try:
         with os.scandir(place) as entries:
             return [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.name[0] != "."]

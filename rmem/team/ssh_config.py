@@ -13,7 +13,7 @@ _DEEPEST = 8  # files that include one another
 
 
 def host_of(name: str) -> str:
-    """The host that a name stands for; the name itself if it stands for none."""
+    """Return the host name for a Host alias; the name itself if there is no alias."""
     applies = True
     for word, values in _lines(Path.home() / ".ssh" / "config"):
         if word == "host":
@@ -26,13 +26,13 @@ def host_of(name: str) -> str:
 
 
 def _fits(name: str, patterns: list[str]) -> bool:
-    if any(one.startswith("!") and fnmatchcase(name, one[1:]) for one in patterns):
+    if any(pattern.startswith("!") and fnmatchcase(name, pattern[1:]) for pattern in patterns):
         return False
-    return any(fnmatchcase(name, one) for one in patterns if not one.startswith("!"))
+    return any(fnmatchcase(name, pattern) for pattern in patterns if not pattern.startswith("!"))
 
 
 def _lines(path: Path, depth: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """The words of each line, with those of included files in their places."""
+    """Yield the words of each line, with included files in place."""
     try:
         with path.open("rb") as file:
             text = file.read(_LARGEST).decode("utf-8", "replace")

@@ -17,7 +17,7 @@ _ALIKE = 0.5  # share of common lines below which a file changed a lot
 
 
 def prints_of(root: Path, files: Iterable[str]) -> dict[str, list[int]]:
-    """A print of each file that can be read: the smallest hashes of its lines."""
+    """Return a fingerprint of each readable file: the smallest hashes of its lines."""
     found = {}
     for name in list(files)[:_MOST_FILES]:
         made = _print(root / name)
@@ -27,7 +27,7 @@ def prints_of(root: Path, files: Iterable[str]) -> dict[str, list[int]]:
 
 
 def staleness(root: Path, prints: Mapping[str, Any]) -> str | None:
-    """Why a memory with these prints may be out of date; None if it seems to hold. Damaged prints tell nothing."""
+    """Return why a memory with these fingerprints may be out of date, or None. Damaged fingerprints are ignored."""
     if not isinstance(prints, Mapping):
         return None
     for name, before in prints.items():
@@ -51,8 +51,8 @@ def _print(path: Path) -> list[int]:
     return sorted(hashes)[:_KEPT]
 
 
-def _likeness(one: Sequence[int], other: Sequence[int]) -> float:
-    """The share of lines that two files have in common, from the smallest hashes of both."""
-    smallest = sorted({*one, *other})[:_KEPT]
-    both = set(one) & set(other)
+def _likeness(first: Sequence[int], second: Sequence[int]) -> float:
+    """Estimate the share of lines that two files have in common, from the smallest hashes of both."""
+    smallest = sorted({*first, *second})[:_KEPT]
+    both = set(first) & set(second)
     return sum(value in both for value in smallest) / len(smallest) if smallest else 1.0

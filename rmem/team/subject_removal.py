@@ -15,7 +15,7 @@ from .sessions import Sessions, SessionState
 
 
 class Removed(NamedTuple):
-    """How many sessions were removed or emptied of something; how many waiting events and lines of logs are gone."""
+    """How many sessions were removed or edited, and how many waiting events and log lines were removed."""
 
     sessions: int = 0
     events: int = 0
@@ -23,7 +23,7 @@ class Removed(NamedTuple):
 
 
 def forget_subject(subject: str, *, dry_run: bool = False) -> Removed:
-    """Remove what a person or an agent did, and take out of other sessions what names it."""
+    """Remove the sessions and events of a person or agent, and what names it in other sessions."""
     if not (config.home() / "team").is_dir():
         return Removed()
     somebody = Subject(subject)
@@ -33,7 +33,7 @@ def forget_subject(subject: str, *, dry_run: bool = False) -> Removed:
 
 
 def _events(subject: Subject, dry_run: bool) -> int:
-    """Events that wait, or were set aside with their reasons; of one that cannot be read nobody knows whom it names."""
+    """Remove the events of a subject, waiting or set aside. One that cannot be parsed is searched as text."""
     number = 0
     for path in (*spool.waiting(), *spool.unusable()):
         try:
@@ -52,7 +52,7 @@ def _events(subject: Subject, dry_run: bool) -> int:
 
 def _sessions(subject: Subject, dry_run: bool) -> int:
     sessions, number = Sessions(), 0
-    with sessions.locked():
+    with sessions.lock():
         for state in sessions.all():
             if subject.is_among(state.agent, state.session, author(state.cwd or None)):
                 number += 1
@@ -66,7 +66,7 @@ def _sessions(subject: Subject, dry_run: bool) -> int:
 
 
 def _lines(subject: Subject, dry_run: bool) -> int:
-    """Lines of the log, and of the files of one line that tell what happened last."""
+    """Remove log lines, and one-line status files."""
     number = 0
     last = paths.outage(), paths.last_capture(), paths.last_sync()
     for path in (paths.log(), paths.log().with_suffix(paths.OLD_LOG), *last):
@@ -85,24 +85,24 @@ def _lines(subject: Subject, dry_run: bool) -> int:
 
 
 def _names(value: Any, subject: Subject) -> bool:
-    """Whether a text anywhere in a value names somebody."""
+    """Return whether a text anywhere in a value names the subject."""
     if isinstance(value, str):
         return subject.is_named_in(value)
     if isinstance(value, dict):
         return any(_names(part, subject) for pair in value.items() for part in pair)
-    return any(_names(one, subject) for one in value) if isinstance(value, list | tuple) else False
+    return any(_names(member, subject) for member in value) if isinstance(value, list | tuple) else False
 
 
 def _without(state: dict[str, Any], subject: Subject) -> dict[str, Any]:
-    """The fields of a session without the texts and entries that name somebody."""
+    """Return a session's fields without texts and entries that name the subject."""
     kept: dict[str, Any] = {}
     for field, value in state.items():
         if isinstance(value, str):
             kept[field] = "" if _names(value, subject) else value
         elif isinstance(value, list):
-            kept[field] = [one for one in value if not _names(one, subject)]
+            kept[field] = [member for member in value if not _names(member, subject)]
         elif isinstance(value, dict):
-            kept[field] = {key: one for key, one in value.items() if not _names({key: one}, subject)}
+            kept[field] = {key: member for key, member in value.items() if not _names({key: member}, subject)}
         else:
             kept[field] = value
     return kept

@@ -21,7 +21,7 @@ from ..models import Memory
 from ..stores.base import Progress
 from . import known_repositories, paths
 from .atomic_files import replace_file
-from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, checked, checked_removal
+from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, check_document, check_removal
 from .login import Login
 from .versions import CHANGES
 
@@ -55,18 +55,19 @@ class Server:
 
     def me(self) -> dict[str, Any]:
         """Return the member that the token belongs to."""
-        found: dict[str, Any] = json.loads(self._link.ask("GET", "/me", None, self._headers, None))
-        return found
+        return self._json("GET", "/me", None, self._headers)
 
     def pull(self, after: int, repositories: list[str]) -> dict[str, Any]:
-        """What changed behind an entry of the server's log, in the organisation and in these repositories."""
-        asked = urlencode([("after", after), ("limit", _PAGE), *[("repository", name) for name in repositories]])
-        found: dict[str, Any] = json.loads(self._link.ask("GET", f"{self._path}?{asked}", None, self._headers, None))
-        return found
+        """Return what changed after an entry of the server's log, in the organisation and in these repositories."""
+        query = urlencode([("after", after), ("limit", _PAGE), *[("repository", name) for name in repositories]])
+        return self._json("GET", f"{self._path}?{query}", None, self._headers)
 
-    def push(self, told: dict[str, Any]) -> dict[str, Any]:
+    def push(self, page: dict[str, Any]) -> dict[str, Any]:
         headers = {**self._headers, "Idempotency-Key": uuid.uuid4().hex}
-        found: dict[str, Any] = json.loads(self._link.ask("POST", self._path, json.dumps(told).encode(), headers, None))
+        return self._json("POST", self._path, json.dumps(page).encode(), headers)
+
+    def _json(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._link.request(method, path, body, headers, None))
         return found
 
     def close(self) -> None:
@@ -81,9 +82,9 @@ class _Position:
         self._path: Path = paths.folder() / f"sync-{name}.json"
         self._repositories: set[str] = set()
         try:
-            told = json.loads(self._path.read_text(encoding="utf-8"))
-            self.pushed, self.pulled = int(told["pushed"]), int(told["pulled"])
-            self._repositories = set(told.get("repositories", ()))
+            saved = json.loads(self._path.read_text(encoding="utf-8"))
+            self.pushed, self.pulled = int(saved["pushed"]), int(saved["pulled"])
+            self._repositories = set(saved.get("repositories", ()))
         except (OSError, ValueError, KeyError, TypeError):
             self.pushed = self.pulled = 0
 
@@ -97,8 +98,8 @@ class _Position:
         return False
 
     def save(self) -> None:
-        told = {"pushed": self.pushed, "pulled": self.pulled, "repositories": sorted(self._repositories)}
-        replace_file(self._path, json.dumps(told).encode())
+        saved = {"pushed": self.pushed, "pulled": self.pulled, "repositories": sorted(self._repositories)}
+        replace_file(self._path, json.dumps(saved).encode())
 
 
 def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None) -> Synced:
@@ -111,8 +112,8 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
         for workspace in dict.fromkeys([login.workspace, *known_repositories.known()]):
             _SyncRun(brain, login, workspace, token, done, on_progress).run()
     except Exception as error:
-        told = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
-        _record(done, told, getattr(error, "status", None))
+        message = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
+        _record(done, message, getattr(error, "status", None))
         raise
     _record(done, None, None)
     return done
@@ -121,15 +122,15 @@ def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None
 def last() -> dict[str, Any] | None:
     """Return the result of the last sync: its time, its error, what was refused, and when one succeeded."""
     try:
-        told = json.loads((config.home() / "team" / paths.LAST_SYNC).read_text(encoding="utf-8"))
+        saved = json.loads((config.home() / "team" / paths.LAST_SYNC).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return told if isinstance(told, dict) else None
+    return saved if isinstance(saved, dict) else None
 
 
 def _record(done: Synced, error: str | None, status: int | None) -> None:
     before, now = last() or {}, time.time()
-    told = {
+    record = {
         "time": now,
         "succeeded": now if error is None else before.get("succeeded"),
         "error": error,
@@ -140,7 +141,7 @@ def _record(done: Synced, error: str | None, status: int | None) -> None:
         "workspaces": done.shared or before.get("workspaces") or {},
     }
     try:
-        replace_file(paths.last_sync(), json.dumps(told).encode())
+        replace_file(paths.last_sync(), json.dumps(record).encode())
     except OSError as failure:
         log.warning("how sharing went cannot be written down: %s", failure)
 
@@ -214,8 +215,8 @@ class _SyncRun:
                 after, more = int(theirs["next"]), bool(theirs["more"])
                 received, shared = list(theirs.get("repositories") or ()), theirs.get("shared")
             except (KeyError, TypeError, ValueError) as error:
-                told = f"{self._login.url} told something that we cannot use: {error}"
-                raise RemoteError(told, status=502) from None
+                message = f"{self._login.url} told something that we cannot use: {error}"
+                raise RemoteError(message, status=502) from None
             self._done.shared[self._workspace] = {"shared": shared, "received": received}
             if not self._position.covers(received):
                 continue
@@ -235,27 +236,27 @@ class _SyncRun:
         entries = audit_log(self._brain).changed_after(self._position.pushed, _OWN_CHANGES, _PENDING)
         pending = {entry.memory for entry in entries if entry.memory is not None}
         origin = self._login.url
-        for one in memories:
+        for item in memories:
             try:
-                told = checked(one)
+                sent = check_document(item)
                 if self._workspace != self._login.workspace:
-                    told["contents"].setdefault(known_repositories.KEY, self._workspace)
-                who = str(by.get(told["id"]) or told["author"] or origin)
+                    sent["contents"].setdefault(known_repositories.KEY, self._workspace)
+                who = str(by.get(sent["id"]) or sent["author"] or origin)
                 changed += apply_document(
-                    self._brain, told, member=self._login.member, origin=origin, who=who, pending=pending
+                    self._brain, sent, member=self._login.member, origin=origin, who=who, pending=pending
                 )
             except (InputError, PrivacyError) as error:
-                self._passed_over(one, error)
-        for one in gone:
+                self._skip(item, error)
+        for item in gone:
             try:
-                told = checked_removal(one)
-                changed += apply_removal(self._brain, told, origin=origin, who=str(by.get(told["id"]) or origin))
+                sent = check_removal(item)
+                changed += apply_removal(self._brain, sent, origin=origin, who=str(by.get(sent["id"]) or origin))
             except InputError as error:
-                self._passed_over(one, error)
+                self._skip(item, error)
         return changed
 
-    def _passed_over(self, one: Any, error: Exception) -> None:
-        named = one.get("id") if isinstance(one, dict) else None
+    def _skip(self, item: Any, error: Exception) -> None:
+        named = item.get("id") if isinstance(item, dict) else None
         log.warning("memory %s of the server is left out: %s", named, error)
         self._done.refused.append({"id": named, "error": f"left out here: {error}"})
 

@@ -29,14 +29,14 @@ WIDTH = 400  # characters of a line
 
 
 def plain(output: str) -> str:
-    """Without colours, and with only the last of what overwrote itself in one line."""
+    """Remove colours and progress lines that were overwritten."""
     text = _COLOUR.sub("", output).replace("\r\n", "\n")
     return "\n".join(line.rpartition("\r")[2].rstrip() for line in text.split("\n"))
 
 
 def essence(output: str, limit: int = 1500) -> str:
-    """At most `limit` characters of an output: the lines that say what went wrong, in their order."""
-    lines = folded(line for line in plain(output).splitlines() if line.strip())
+    """Return the lines that say what went wrong, in order, at most `limit` characters."""
+    lines = fold_repeats(line for line in plain(output).splitlines() if line.strip())
     if sum(len(line) + 1 for line in lines) <= limit:
         return "\n".join(lines)
     weights = [_weight(line, at, len(lines)) for at, line in enumerate(lines)]
@@ -48,16 +48,16 @@ def essence(output: str, limit: int = 1500) -> str:
             continue
         chosen.add(at)
         size += cost
-    return "\n".join(_joined(lines, sorted(chosen)))
+    return "\n".join(_join_lines(lines, sorted(chosen)))
 
 
 def signature(error: str) -> str:
-    """An error without what differs from run to run: addresses, hashes, times, numbers of lines."""
+    """Return an error without what differs between runs: addresses, hashes, times, line numbers."""
     return re.sub(r"\bline \d+|:\d+(?::\d+)?\b|\d+", "#", _SETTING.sub("#", error)).casefold().strip()
 
 
-def folded(lines: Iterable[str]) -> list[str]:
-    """Lines of which the same, or the same with other numbers, follow one another are one with a count."""
+def fold_repeats(lines: Iterable[str]) -> list[str]:
+    """Replace repeated lines, or lines that differ only in numbers, by one with a count."""
     kept: list[str] = []
     last, times = "", 0
     for line in lines:
@@ -89,7 +89,7 @@ def _weight(line: str, at: int, count: int) -> float:
     return weight
 
 
-def _joined(lines: Sequence[str], chosen: Sequence[int]) -> list[str]:
+def _join_lines(lines: Sequence[str], chosen: Sequence[int]) -> list[str]:
     result: list[str] = []
     before = -1
     for at in chosen:

@@ -66,7 +66,7 @@ def _check_source(field: str, source: Any) -> None:
 
 
 def sound(memories: Iterable[Memory]) -> Iterator[Memory]:
-    """Those that can be told; the others are logged, each once. Damaged prints do no harm: they are not compared."""
+    """Yield the undamaged memories; log each damaged one once. Damaged fingerprints do no harm."""
     for memory in memories:
         try:
             for name, value in memory.contents.items():
@@ -80,7 +80,7 @@ def sound(memories: Iterable[Memory]) -> Iterator[Memory]:
 
 
 def findings(brain: Brain) -> list[Finding]:
-    """The damaged memories of a store as `rmem doctor` shows them; nothing where there are no memories of a team."""
+    """Return damaged memories for `rmem doctor`; nothing without memories of a team."""
     damaged, number = [], 0
     for memory in _team_memories(brain):
         number += 1
@@ -90,20 +90,20 @@ def findings(brain: Brain) -> list[Finding]:
             damaged.append(f"{memory.memory_id}: {error}")
     if not number:
         return []
-    told = f"{len(damaged):,} of {number:,} are damaged: {'; '.join(damaged[:_NAMED])}"
-    return [Finding("team memories", not damaged, told if damaged else f"{number:,}, all as they should be")]
+    detail = f"{len(damaged):,} of {number:,} are damaged: {'; '.join(damaged[:_NAMED])}"
+    return [Finding("team memories", not damaged, detail if damaged else f"{number:,}, all as they should be")]
 
 
 def repair(brain: Brain) -> int:
-    """Take out of the team's memories what cannot be read; how many were mended. Their words stay as they are."""
+    """Remove what cannot be read from the team's memories, keeping their text; return how many were repaired."""
     mended = 0
     for memory in list(_team_memories(brain)):
         if mended_contents(memory.contents) != memory.contents:
-            mended += brain.edit(memory.memory_id, _mended) is not None
+            mended += brain.edit(memory.memory_id, _repaired) is not None
     return mended
 
 
-def _mended(memory: Memory | None) -> Edited | None:
+def _repaired(memory: Memory | None) -> Edited | None:
     if memory is None:
         return None
     memory.contents = mended_contents(memory.contents)
@@ -111,7 +111,7 @@ def _mended(memory: Memory | None) -> Edited | None:
 
 
 def mended_contents(contents: Mapping[str, Any]) -> dict[str, Any]:
-    """The contents without what `check` refuses."""
+    """Return contents without what `check` refuses."""
     kept: dict[str, Any] = {}
     for name, value in contents.items():
         if name == PRINTS:
@@ -132,7 +132,7 @@ def mended_contents(contents: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mended_prints(value: Any) -> dict[str, list[int]]:
-    """The prints that are whole: of those that masking took hashes out of, nothing can be told any more."""
+    """Return the intact fingerprints; masked ones cannot be compared."""
     return (
         {name: hashes for name, hashes in value.items() if is_prints({name: hashes})} if isinstance(value, dict) else {}
     )
@@ -147,7 +147,7 @@ def _is_source(source: Any) -> bool:
 
 
 def _team_memories(brain: Brain) -> Iterator[Memory]:
-    """All that were kept as notes of a team; others may have fields of the same names that mean something else."""
+    """Yield the notes of a team; other memories may have fields of the same names."""
     offset = 0
     while batch := brain.memories(Filter(type=KINDS), order="oldest", limit=_BATCH, offset=offset):
         yield from (memory for memory in batch if memory.memory_id.startswith(ID))

@@ -19,7 +19,7 @@ _FADED = ("faded", "grace period over")  # a forgetting policy of this store cho
 
 
 class Removal(NamedTuple):
-    """That a memory was removed: those with its id and a lower version are gone."""
+    """A removal: memories with its id and a lower version are gone."""
 
     version: int
     shared: bool
@@ -27,18 +27,18 @@ class Removal(NamedTuple):
 
 
 def version_of(contents: Mapping[str, Any]) -> int:
-    """The version of a memory; those of before there were versions count how often they were learned."""
+    """Return the version of a memory; without one, how often it was learned."""
     found = contents.get(KEY, contents.get("count", 1))
     return found if isinstance(found, int) and found > 0 else 1
 
 
 def removal_of(brain: Brain, memory_id: str) -> Removal | None:
-    """The last removal of a memory, as the audit log tells; None if it never was."""
+    """Return the last removal of a memory in the audit log, or None."""
     return _history(brain, memory_id)[0]
 
 
 def was_shared(brain: Brain, memory_id: str) -> bool:
-    """Whether others may have a memory, or may have had it."""
+    """Return whether others may have, or may have had, a memory."""
     return _history(brain, memory_id)[1]
 
 
@@ -47,12 +47,12 @@ def _history(brain: Brain, memory_id: str) -> tuple[Removal | None, bool]:
     if not isinstance(brain.store, AuditLog):
         return None, True
     for entry in reversed(brain.store.audit(memory=memory_id)):
-        told = entry.detail.get(KEY)
+        recorded = entry.detail.get(KEY)
         if entry.action == FORGET or entry.detail.get(REMOVED):
             if entry.detail.get("reason") not in _FADED:
-                version = max(version, told) if isinstance(told, int) else version + 1
+                version = max(version, recorded) if isinstance(recorded, int) else version + 1
                 last = Removal(version, shared)
         elif entry.action in CHANGES:
-            version = max(version, told) if isinstance(told, int) else version + 1
+            version = max(version, recorded) if isinstance(recorded, int) else version + 1
             shared |= entry.action == "sync" or entry.detail.get("scope", "personal") != "personal"
     return last, shared

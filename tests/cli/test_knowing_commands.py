@@ -13,7 +13,7 @@ from rmem import Brain
 from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
-from rmem.team.review import waiting
+from rmem.team.review import pending_note
 
 REPOSITORY = "github.com/acme/etl"
 
@@ -75,7 +75,7 @@ def test_review_lists_what_may_be_a_rule_and_makes_it_one(rmem: Rmem, clone: Pat
     with Brain(rmem.home / "memories.db") as brain:
         team = TeamMemory(brain, author="ann@acme.io")
         note = Note("Please use row.get for optional columns.", "preference", author="ann@acme.io")
-        waits = team.remember(waiting(note.at(repository(clone)))).memory_id
+        waits = team.remember(pending_note(note.at(repository(clone)))).memory_id
     assert rmem("review", "--json").json["waiting"] == [{"id": waits, "text": note.text}]
     first, line = rmem("review").lines
     assert first.startswith("A rule? `rmem review --accept ID` makes it one")

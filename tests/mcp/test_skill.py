@@ -12,9 +12,9 @@ from mcp_clients import Talk, answer, clone
 
 from rmem.mcp.server import INSTRUCTIONS
 from rmem.team import spool
-from rmem.team.install.tool import shipped
+from rmem.team.install.tool import packaged_text
 
-SKILL = " ".join(shipped("skill.md").split())
+SKILL = " ".join(packaged_text("skill.md").split())
 
 
 def hook(event: str, payload: dict) -> None:
@@ -37,7 +37,7 @@ def test_the_skill_and_the_instructions_name_only_what_there_is(tmp_path):
         assert named == set(tools) - {"forget"}
         for tool, argument in re.findall(r"`(\w+)\((\w+)=", SKILL):
             assert argument in tools[tool]
-        kinds = set(re.findall(r"^\| `(\w+)`", shipped("skill.md"), re.MULTILINE))
+        kinds = set(re.findall(r"^\| `(\w+)`", packaged_text("skill.md"), re.MULTILINE))
         assert kinds <= set(tools["remember"]["kind"]["enum"])
         assert "supersedes" in tools["remember"]
         assert {"recall_id", "id"} <= set(tools["feedback"])

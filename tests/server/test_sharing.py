@@ -22,7 +22,7 @@ from rmem.team import known_repositories, paths
 from rmem.team.capture import Capture
 from rmem.team.event_processor import EventProcessor
 from rmem.team.events import Event, Kind
-from rmem.team.exchange import document, merged
+from rmem.team.exchange import document, merge
 from rmem.team.login import Login, keep
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
@@ -320,14 +320,14 @@ def versions(draw):
 
 @given(versions(), versions())
 def test_the_order_of_arrival_does_not_matter(one, other):
-    assert merged(one, other) == merged(other, one)
+    assert merge(one, other) == merge(other, one)
 
 
 @given(versions(), versions())
 def test_what_arrives_twice_changes_nothing(one, other):
-    both = merged(one, other)
-    assert merged(both, other) == both
-    assert merged(both, one) == both
+    both = merge(one, other)
+    assert merge(both, other) == both
+    assert merge(both, one) == both
 
 
 def test_a_memory_travels_without_its_vector(member):

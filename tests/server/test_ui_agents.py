@@ -18,7 +18,7 @@ from rmem.team.events import Event, Kind
 from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
-from rmem.team.review import waiting
+from rmem.team.review import pending_note
 from rmem.team.sessions import NO_SESSIONS
 
 REPOSITORY = "github.com/acme/etl"
@@ -56,7 +56,7 @@ def team(tmp_path_factory) -> Iterator[Running]:
             f"{error['error']}\nFix: {error['fix']}", "error_fix", author="admin", agent="codex", session="s-2", **error
         )
         team.remember(fix.at(here))
-        team.remember(waiting(Note("Prefer small commits", "preference", author="admin", session="s-2").at(here)))
+        team.remember(pending_note(Note("Prefer small commits", "preference", author="admin", session="s-2").at(here)))
         start = Event("e1", "codex", Kind.SESSION_START, "s-3", str(clone), now, source="startup")
         assert Briefing(brain, NO_SESSIONS).text_for(start, team, here)
     admin.post("/workspaces", json={"name": "hostile"}).raise_for_status()

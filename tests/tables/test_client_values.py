@@ -14,7 +14,7 @@ import pytest
 from rmem.errors import InputError, SqlError
 from rmem.tables.catalog import Kind, Type
 from rmem.tables.results import Result
-from rmem.tables.values import (
+from rmem.tables.wire_values import (
     answer_types,
     from_json,
     kind_of_type,

@@ -249,5 +249,5 @@ def server_workspace(monkeypatch):
     with Client() as client:
         assert isinstance(client._tables, RemoteWorkspace)
         link, headers = client._tables._link, client._tables._headers("application/json", {}, True)
-        link.ask("POST", "/workspaces", b'{"name": "my-org"}', headers, None)
+        link.request("POST", "/workspaces", b'{"name": "my-org"}', headers, None)
     monkeypatch.delenv("DEEPLAKE_WORKSPACE")

@@ -7,7 +7,7 @@ import pytest
 from rmem import Brain
 from rmem.errors import NoSuchTableError, SqlUnsupportedError, TooManyRowsError
 from rmem.tables.client import Client
-from rmem.tables.facts import COLUMNS
+from rmem.tables.fact_tables import COLUMNS
 
 W = "/workspaces/default"
 NAMED = "SELECT subject, relation, object FROM facts ORDER BY valid_from, object"
@@ -91,7 +91,7 @@ def test_a_table_or_query_of_the_same_name_takes_their_place(client):
 
 
 def test_a_graph_that_is_too_large_is_refused(client, monkeypatch):
-    monkeypatch.setattr("rmem.tables.facts.MOST", 2)
+    monkeypatch.setattr("rmem.tables.fact_tables.MOST", 2)
     with pytest.raises(TooManyRowsError, match='"facts" has more than 2 rows'):
         client.query("SELECT count(*) FROM facts")
 

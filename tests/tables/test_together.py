@@ -35,7 +35,7 @@ def test_what_fails_undoes_what_was_done_before_it(workspace, open_workspace):
         workspace.query("INSERT INTO notes (id, body) VALUES (1, 'again')")
 
     with pytest.raises(ConstraintError):
-        workspace.together(work)
+        workspace.run_in_transaction(work)
     for one in (workspace, open_workspace()):
         assert names(one) == ["notes"]
         assert rows(one, "notes") == []
@@ -52,7 +52,7 @@ def test_an_error_that_is_caught_inside_undoes_nothing(workspace):
             workspace.drop_table("missing")
         workspace.insert("notes", {"x": [1]})
 
-    workspace.together(work)
+    workspace.run_in_transaction(work)
     assert rows(workspace, "notes") == [(1,)]
 
 
@@ -68,7 +68,7 @@ def test_others_see_all_of_it_or_nothing(workspace, open_workspace):
         workspace.create_table("more", {"x": "INT"})
         assert names(other) == ["notes"]
 
-    workspace.together(work)
+    workspace.run_in_transaction(work)
     assert seen[:5] == [0] * 5
     assert len(rows(other, "notes")) == 5
     assert names(other) == ["more", "notes"]
@@ -86,9 +86,9 @@ def test_threads_that_write_several_things_do_not_mix_them(workspace):
 
         if number % 2:
             with pytest.raises(RuntimeError):
-                workspace.together(both)
+                workspace.run_in_transaction(both)
         else:
-            workspace.together(both)
+            workspace.run_in_transaction(both)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(16)))

@@ -18,7 +18,7 @@ from rmem.team.error_fixes import command_key
 from rmem.team.events import Event, Kind
 from rmem.team.outcomes import headline, looks_failed
 from rmem.team.sessions import Sessions, SessionState
-from rmem.team.tool_output import essence, folded, signature
+from rmem.team.tool_output import essence, fold_repeats, signature
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
@@ -296,7 +296,7 @@ def test_colours_and_progress_go():
 
 
 def test_lines_alike_are_folded():
-    assert folded(["warning: unused a1", "warning: unused a2", "warning: unused a3"]) == [
+    assert fold_repeats(["warning: unused a1", "warning: unused a2", "warning: unused a3"]) == [
         "warning: unused a1 (and 2 more like it)"
     ]
 

@@ -140,7 +140,7 @@ def test_a_damaged_memory_fails_no_answer(team, here, damage):
     assert whole in [one.id for one in team.file_history("pool.py", repository=here)]
     assert team.who_knows("connection pool", repository=here)[0]["author"] == "ann@acme.io"
     for one in [*found, *team.recent(repository=here)]:
-        assert hit_of(team.checked(one, here))["id"] == memory_of(one)["id"] == one.id
+        assert hit_of(team.check_stale(one, here))["id"] == memory_of(one)["id"] == one.id
     contradictions(team, here)
     out_of_date(team, here)
     start = Event("1", "codex", Kind.SESSION_START, "s", str(here.root), time.time())

@@ -25,7 +25,7 @@ from rmem.team import backlog, daemon, outage, paths, spool
 from rmem.team.capture import Capture
 from rmem.team.daemon import Daemon
 from rmem.team.dialects import dialect
-from rmem.team.event_mask import masked
+from rmem.team.event_mask import mask_event
 from rmem.team.event_processor import EventProcessor
 from rmem.team.events import Event, Kind
 from rmem.team.sessions import Sessions
@@ -98,7 +98,7 @@ def expected(events, tmp_path):
     with Brain(tmp_path / "expected.db", privacy="default") as brain:
         capture = Capture(brain, sessions)
         for event in events:
-            capture.take(masked(event))
+            capture.take(mask_event(event))
         return content(brain, sessions)
 
 
@@ -257,13 +257,13 @@ def test_attempts_come_less_and_less_often(monkeypatch, tmp_path):
     pauses = []
     for _ in range(12):
         assert failing.is_due
-        failing.failed(OSError("no space left"), progress=False)
+        failing.record_failure(OSError("no space left"), progress=False)
         pauses.append(failing._due - clock[0])
         clock[0] = failing._due - 0.001
         assert not failing.is_due
         clock[0] = failing._due
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
-    failing.failed(OSError("no space left"), progress=True)
+    failing.record_failure(OSError("no space left"), progress=True)
     assert failing._due - clock[0] == 1
 
 

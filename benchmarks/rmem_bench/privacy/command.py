@@ -10,7 +10,7 @@ import click
 
 from rmem.cli.cli_context import CliContext
 from rmem.cli.options import command_options
-from rmem.cli.output import aligned, one_line, table
+from rmem.cli.output import align, one_line, table
 from rmem.cli.progress import progress
 from rmem.errors import InputError
 
@@ -89,7 +89,7 @@ _COUNTS = ("found", "missed", "extra")
 
 
 def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
-    aligned([columns, *rows], right=right)
+    align([columns, *rows], right=right)
 
 
 def _rate(value: float | None) -> str:

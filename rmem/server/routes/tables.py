@@ -20,7 +20,7 @@ from ...tables.ingest import from_body, write_table
 from ...tables.remote import result_of
 from ...tables.results import Result
 from ...tables.streams import arrow_reader, csv_texts, pyarrow
-from ...tables.values import answer_types, parameters_from_json, to_json, type_name
+from ...tables.wire_values import answer_types, parameters_from_json, to_json, type_name
 from ..access import Access, Role, allowed
 from ..arrow_bodies import columns_of
 from ..bodies import cursor_of, parse_json

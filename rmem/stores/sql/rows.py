@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...crypto.vault import sealed_fields
 from ...errors import StoreCorruptError, StoreError
-from ...fields import Field, compiled
+from ...fields import Field, compile_function
 from ...index.analyser import PACKED_SIZE, Terms
 from ...index.numbers import NO_NUMBERS, Numbers
 from ...index.recall_index import IndexRow
@@ -172,7 +172,7 @@ def _damaged(memory_id: object) -> NoReturn:
     raise StoreCorruptError(f"memory {memory_id!r} holds damaged cells; restore it from a backup")
 
 
-_plain_values = compiled(["m"], f"({', '.join(map(_written, _PLAIN))})")
+_plain_values = compile_function(["m"], f"({', '.join(map(_written, _PLAIN))})")
 _memory_from = memory_maker(
     [*_CELLS, *_BESIDE.values()],
     {

@@ -1,5 +1,5 @@
-"""What an engine does for a workspace. The tree it gets is already read, checked and qualified: every column has
-its table's alias, every star is expanded, every table is one of the catalogue, search operators are gone."""
+"""The engine interface. The tree that an engine gets is parsed, checked and bound: columns have their table's alias,
+stars are expanded, tables are in the catalogue, search operators are replaced."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ T = TypeVar("T")
 
 
 class Scores(Protocol):
-    """What one search operator gives the rows of its table."""
+    """The scores of one search operator for the rows of its table."""
 
     def of(self, row: int) -> float | None:
-        """The score of a row; None where the column is NULL."""
+        """Return the score of a row; None if the column is NULL."""
 
     def best(self, count: int) -> tuple[Rows, Values]:
-        """The rows with the highest scores, best first."""
+        """Return the rows with the highest scores, best first."""
 
     def all(self) -> tuple[Rows, Values]:
-        """Every row that has a score."""
+        """Return every row that has a score."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ _SEVERAL = 10
 
 
 def fetch_rows(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
-    """All rows of a statement, if they are not more than its plan allows."""
+    """Return all rows of a statement; TooManyRowsError beyond the limits of its plan."""
     if plan.max_rows is None and plan.max_bytes is None:
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
@@ -69,22 +69,21 @@ def fetch_rows(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
             raise TooManyRowsError(f"the answer has more than {plan.max_rows:,} rows; use LIMIT, or stream it")
         length += sum(map(_length, several))
         if plan.max_bytes is not None and length > plan.max_bytes:
-            told = f"the rows of the answer have more than {plan.max_bytes:,} bytes"
-            raise TooManyRowsError(f"{told}; use LIMIT, ask for fewer columns, or stream it")
+            message = f"the rows of the answer have more than {plan.max_bytes:,} bytes"
+            raise TooManyRowsError(f"{message}; use LIMIT, ask for fewer columns, or stream it")
     return rows
 
 
 def _length(value: Any) -> int:
-    """Roughly the bytes of a row, or of one of its values, as it came from the database."""
+    """Estimate the bytes of a row or value."""
     if isinstance(value, str | bytes):
         return len(value)
     return sum(map(_length, value)) if isinstance(value, tuple | list | dict) else 8
 
 
 class Changes(NamedTuple):
-    """What happened to a table since a version: rows that are gone or replaced, and the rows as they are now.
-
-    `version` only grows, and means nothing but "ask with this next time"."""
+    """What changed in a table since a version: rows that are gone or replaced, and the current rows. `version` only
+    grows; pass it to the next call."""
 
     version: int
     gone: Rows
@@ -99,7 +98,7 @@ class Changes(NamedTuple):
 
 
 class Packable(Protocol):
-    """An index of a column that can be kept in segments."""
+    """An index of a column that can be stored in segments."""
 
     def pack(self, first: int, last: int, changes: int) -> Segment: ...
 
@@ -110,47 +109,47 @@ class Packable(Protocol):
 
 @runtime_checkable
 class SegmentStore(Protocol):
-    """An engine that keeps the search indexes of columns beside their rows, as a cache."""
+    """An engine that caches the search indexes of columns beside their rows."""
 
     def load_segments(self, table: str, column: str, index: Packable) -> int:
-        """Fill an empty index from its segments. The version that it then has; 0 if there are none."""
+        """Fill an empty index from its segments; return its version, 0 without segments."""
 
     def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
-        """Keep an index of this version, if at least so many rows are missing or outdated in its segments. Does nothing
-        if somebody else is writing."""
+        """Store an index of this version if its segments miss at least `least` rows. Does nothing while somebody else
+        writes."""
 
     def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, Changes]]:
-        """The segments, by table and column, of rows that were changed or deleted since, with what became of them; none
-        if this engine changed and deleted nothing."""
+        """Yield segments with rows that were changed or deleted since, and what became of them; none if this engine
+        changed nothing."""
 
     def replace_segment(self, table: str, column: str, segment: Segment) -> None:
-        """Write one of them again."""
+        """Write such a segment again."""
 
     def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
-        """The vectors of rows as little-endian float32; none for a row that is gone or NULL."""
+        """Return vectors of rows as little-endian float32; none for deleted or NULL rows."""
 
 
 class StaleCatalogueError(Exception):
-    """A table changed between the reading of a statement and its running; it has to be read again."""
+    """A table changed between binding and running a statement; bind it again."""
 
 
 class Engine(ABC):
-    """One workspace's tables in one database. Safe to use from many threads."""
+    """The tables of one workspace in one database. Thread-safe."""
 
     @abstractmethod
     def tables(self) -> dict[str, Table]:
-        """The catalogue as it is now, by name; other processes' changes are seen."""
+        """Return the current catalogue by name, with changes of other processes."""
 
     @abstractmethod
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        """Whether it was made; TableExistsError for a known one unless that is fine."""
+        """Create a table; return whether it was created. TableExistsError for an existing one unless `exists_ok`."""
 
     @abstractmethod
     def drop_table(self, name: str, *, missing_ok: bool = False) -> bool: ...
 
     @abstractmethod
     def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        """Make a table what `changed` says; `tree` is the ALTER TABLE that asked for it."""
+        """Change a table to `changed`; `tree` is the ALTER TABLE."""
 
     @abstractmethod
     def create_index(self, index: Index, *, exists_ok: bool = False) -> bool: ...
@@ -160,50 +159,50 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, plan: Plan) -> Result:
-        """SELECT, INSERT, UPDATE, DELETE: in one transaction, all or nothing, durable when it returns."""
+        """Run SELECT, INSERT, UPDATE or DELETE in one transaction, durable on return."""
 
     @abstractmethod
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
-        """The answer of a SELECT in batches, in bounded memory, from one state of the data; at least one, which tells
-        the columns."""
+        """Yield the result of a SELECT in batches, in bounded memory, from one snapshot; at least one, for the
+        columns."""
 
     @abstractmethod
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-        """Many rows in one transaction. Values are already of the columns' types."""
+        """Insert many rows in one transaction. Values already have the columns' types."""
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """One transaction around what this thread does: all that it writes or nothing. `run` sees its writes."""
+        """Run the block as one transaction of this thread. `run` sees its writes."""
 
     @property
     @abstractmethod
     def in_transaction(self) -> bool:
-        """Whether this thread is inside `together` or a transaction, which nobody else sees yet."""
+        """Return whether this thread is inside `transaction` or `run_in_transaction`."""
 
     @abstractmethod
-    def together(self, work: Callable[[], T]) -> T:
-        """Do `work`, which calls other methods, in one transaction, as `transaction` does. It may be done more than
-        once, the last time counts."""
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
+        """Run `work`, which calls other methods, in one transaction. It may be repeated; the last run counts."""
 
     @abstractmethod
     def prepare_receipts(self) -> None:
-        """Called before `together` if there will be receipts in it."""
+        """Called before `run_in_transaction` if it will store receipts."""
 
     @abstractmethod
     def claim(self, key: str) -> str | None:
-        """Inside `together`: take the key of a receipt, or tell what was kept under it by an earlier transaction."""
+        """Inside `run_in_transaction`: take the key of a receipt, or return the value that an earlier transaction
+        stored."""
 
     @abstractmethod
-    def keep(self, key: str, told: str) -> None:
-        """Inside `together`: keep something under a key that was taken."""
+    def keep(self, key: str, value: str) -> None:
+        """Inside `run_in_transaction`: store a value under a claimed key."""
 
     @abstractmethod
     def explain(self, plan: Plan) -> list[str]:
-        """Lines that say how the statement would run, in the engine's own words."""
+        """Return lines that say how the statement would run, in the engine's own format."""
 
     @abstractmethod
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
-        """What a search index needs to follow a table. `since` 0 is everything."""
+        """Return what a search index needs to follow a table. `since` 0 means everything."""
 
     @abstractmethod
     def close(self) -> None: ...

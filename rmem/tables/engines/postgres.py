@@ -23,13 +23,13 @@ from ...forks import Forking, new_lock, watch
 from ..catalog import Column, Index, Kind, Table, Type, follow_names
 from ..results import Result
 from ..sql.alter import renamed_columns
+from ..sql.expression_types import is_array, result_type
 from ..sql.times import Interval
-from ..sql.types import is_array, result_type
 from . import postgres_catalog as catalog
 from . import postgres_changes
 from .base import Changes, Engine, Plan, StaleCatalogueError, fetch_rows
 from .postgres_catalog import OWN
-from .postgres_ddl import Words, quote
+from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
 from .postgres_render import Statement, render
@@ -49,7 +49,7 @@ class PostgresEngine(Engine, Forking):
         self._link = Link(address, size=connections)
         try:
             self._tenant = catalog.tenant_of(self._link, tenant)
-            self._words = Words(self._tenant, self._link.look(_collation))
+            self._words = DdlBuilder(self._tenant, self._link.look(_collation))
         except BaseException:
             self._link.close()
             raise
@@ -84,7 +84,7 @@ class PostgresEngine(Engine, Forking):
         return dict(tables)
 
     def _tables_inside(self, connection: Connection) -> dict[str, Table]:
-        """As a transaction sees them; what it changed itself may be rolled back, so that is not remembered."""
+        """Return the tables as a transaction sees them; not cached, because it may be rolled back."""
         with self._lock:
             seen, tables = self._seen
         if seen == catalog.version(connection, self._tenant):
@@ -183,12 +183,12 @@ class PostgresEngine(Engine, Forking):
     def in_transaction(self) -> bool:
         return self._link.inside
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         if self.in_transaction:
             return work()
         before = self._version()
         try:
-            return self._link.together(work)
+            return self._link.run_in_transaction(work)
         except (NoSuchTableError, SqlError):
             if self._version() != before:  # perhaps a statement was bound to a table that is no longer what it was
                 raise StaleCatalogueError from None
@@ -205,8 +205,8 @@ class PostgresEngine(Engine, Forking):
     def claim(self, key: str) -> str | None:
         return self._link.write(OWN, lambda connection: catalog.claim(connection, self._tenant, key))
 
-    def keep(self, key: str, told: str) -> None:
-        self._link.write(OWN, lambda connection: catalog.keep(connection, self._tenant, key, told))
+    def keep(self, key: str, value: str) -> None:
+        self._link.write(OWN, lambda connection: catalog.keep(connection, self._tenant, key, value))
 
     # Statements
 
@@ -231,7 +231,7 @@ class PostgresEngine(Engine, Forking):
         return result
 
     def _check_fresh(self, plan: Plan) -> None:
-        """Whether a statement failed because a table is no longer what it was when the statement was bound to it."""
+        """Raise StaleCatalogueError if a statement failed because its tables changed after binding."""
         tables = self.tables()
         for node in plan.tree.find_all(exp.Table):
             bound = node.meta.get("table")
@@ -270,8 +270,8 @@ class PostgresEngine(Engine, Forking):
             raise
 
     def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:
-        """Make a table with its rows in one transaction. JSONB and intervals come as text; serial columns go on behind
-        `numbers` and behind their largest value."""
+        """Create a table with its rows in one transaction. JSONB and intervals come as text; serial columns continue
+        after `numbers` and their largest value."""
         place = self._words.place(table.name)
 
         def work(connection: Connection, known: dict[str, Table]) -> None:
@@ -291,7 +291,7 @@ class PostgresEngine(Engine, Forking):
         self._change_catalogue(work)
 
     def numbers(self, table: str) -> dict[str, int]:
-        """The last number that each serial column of a table was given."""
+        """Return the last number of each serial column of a table."""
         place = self._words.place(table)
         serial = [column.name for column in self.tables()[table].columns if column.serial]
         sql = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%s, %s)::regclass), 0)"
@@ -321,7 +321,7 @@ class PostgresEngine(Engine, Forking):
 
 
 def _collation(connection: Connection) -> str:
-    """Texts are ordered by code point, as SQLite does, whatever the language of the database."""
+    """Return the collation that orders texts by code point, as SQLite does."""
     row = connection.execute("SELECT 1 FROM pg_collation WHERE collname = 'pg_c_utf8'").fetchone()
     return 'pg_catalog."pg_c_utf8"' if row else 'pg_catalog."C"'
 
@@ -338,7 +338,7 @@ def _copy(
     rows: Iterable[Sequence[Any]],
     convert: Callable[[Any, Kind], Any],
 ) -> int:
-    """Write rows with COPY; how many."""
+    """Write rows with COPY; return how many."""
     names, kinds = ", ".join(quote(column.name) for column in columns), [column.type.kind for column in columns]
     with connection.cursor() as cursor:
         cursor.adapters.register_dumper(Array, VectorDumper)
@@ -356,18 +356,18 @@ def _execute(cursor: Any, statement: Statement) -> None:
 
 
 def _keeps_values(tree: exp.Expression) -> bool:
-    """Whether an ALTER TABLE leaves every column that was there what it was."""
+    """Return whether an ALTER TABLE leaves the existing columns unchanged."""
     return all(isinstance(action, exp.ColumnDef | exp.AlterColumn) for action in tree.args["actions"])
 
 
 def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
-    """As PostgreSQL says; of arrays it does not say how deep they are, and binding does."""
+    """Return the result types from PostgreSQL; binding knows the depth of arrays, which it does not report."""
     found = [type_of(column.type_code) for column in cursor.description]
     bound = [kind for _, kind in plan.tree.meta.get("columns", ())]
     if len(bound) != len(found):
         return tuple(found)
-    told = [result_type(kind) for kind in bound]
-    return tuple(told[at] if told[at] is None or is_array(kind) else found[at] for at, kind in enumerate(bound))
+    declared = [result_type(kind) for kind in bound]
+    return tuple(declared[at] if declared[at] is None or is_array(kind) else found[at] for at, kind in enumerate(bound))
 
 
 def _result(cursor: Any, plan: Plan) -> Result:
@@ -378,7 +378,7 @@ def _result(cursor: Any, plan: Plan) -> Result:
 
 
 def _batches(cursor: Any, plan: Plan, batch_size: int) -> Iterator[Result]:
-    """At least one, so that the columns of an empty answer are known."""
+    """Yield at least one batch, so that the columns of an empty result are known."""
     rows = cursor.fetchmany(batch_size)
     names, types = tuple(column.name for column in cursor.description), _types(cursor, plan)
     while True:

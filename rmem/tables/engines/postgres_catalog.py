@@ -80,7 +80,7 @@ _AFTER_THIS = "(pg_current_xact_id()::text::bigint + 1)::text::xid8"  # who asks
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Where a tenant's tables are, and who may see them."""
+    """The schema of a tenant's tables, and the role that may see it."""
 
     name: str
     schema: str
@@ -88,12 +88,12 @@ class Tenant:
 
 
 def tenant_of(link: Link, name: str) -> Tenant:
-    """The tenant of that name, made if there is none."""
-    found = link.read(OWN, lambda connection: _found(connection, name))
-    return found or link.write(OWN, lambda connection: _made(connection, name))
+    """Return the tenant of that name; create it if missing."""
+    found = link.read(OWN, lambda connection: _find_tenant(connection, name))
+    return found or link.write(OWN, lambda connection: _create_tenant(connection, name))
 
 
-def _found(connection: Connection, name: str) -> Tenant | None:
+def _find_tenant(connection: Connection, name: str) -> Tenant | None:
     known = connection.execute("SELECT to_regclass('remanence.table_tenants') IS NOT NULL").fetchone()
     row = connection.execute(_FIND, [name]).fetchone() if known and known[0] else None
     if row is None:
@@ -103,10 +103,10 @@ def _found(connection: Connection, name: str) -> Tenant | None:
     return Tenant(name, row[0], row[1])
 
 
-def _made(connection: Connection, name: str) -> Tenant:
+def _create_tenant(connection: Connection, name: str) -> Tenant:
     connection.execute(_LOCK)
     connection.execute(_LAYOUT)
-    if found := _found(connection, name):
+    if found := _find_tenant(connection, name):
         return found
     schema = schema_name(name)
     connection.execute(f'CREATE SCHEMA "{schema}"'.encode())
@@ -119,7 +119,7 @@ def _made(connection: Connection, name: str) -> Tenant:
 
 
 def make_receipts(link: Link) -> None:
-    """Make the table of receipts in a database that is older than it."""
+    """Create the table of receipts in an older database."""
     known = link.look(
         lambda connection: connection.execute("SELECT to_regclass('remanence.table_receipts')").fetchone()
     )
@@ -128,7 +128,7 @@ def make_receipts(link: Link) -> None:
 
 
 def claim(connection: Connection, tenant: Tenant, key: str) -> str | None:
-    """Take the key of a receipt, or tell what was kept under it; another transaction that took it is waited for."""
+    """Take the key of a receipt, or return its stored value; wait for another transaction that took it."""
     if random.random() < _CLEANED:
         connection.execute(
             "DELETE FROM remanence.table_receipts WHERE tenant = %s AND key > %s AND key < %s",
@@ -144,19 +144,19 @@ def claim(connection: Connection, tenant: Tenant, key: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def keep(connection: Connection, tenant: Tenant, key: str, told: str) -> None:
+def keep(connection: Connection, tenant: Tenant, key: str, value: str) -> None:
     sql = "UPDATE remanence.table_receipts SET value = %s WHERE tenant = %s AND key = %s"
-    connection.execute(sql, [told, tenant.name, key])
+    connection.execute(sql, [value, tenant.name, key])
 
 
 def schema_name(tenant: str) -> str:
-    """A readable part and a hash: two tenants never share one, and nothing of the name is taken as it came."""
+    """Return a readable part and a hash, so that two tenants never share a schema."""
     readable = re.sub(r"[^a-z0-9]+", "_", tenant.lower()).strip("_")[:20]
     return f"rmem_{readable}_{hashlib.sha256(tenant.encode()).hexdigest()[:24]}"
 
 
 def _role(connection: Connection, schema: str) -> str | None:
-    """A role for the schema, by the same name; None where the connecting user may not create roles."""
+    """Create a role of the same name for the schema; None if the user may not create roles."""
     row = connection.execute("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
     if not row or not row[0]:
         return None
@@ -192,7 +192,7 @@ def add(connection: Connection, tenant: Tenant, table: Table) -> tuple[int, int]
 
 
 def remove(connection: Connection, tenant: Tenant, name: str) -> None:
-    """Before the table itself is dropped. Its name stays, with the number at which rows would go on."""
+    """Remove a table from the catalogue before it is dropped; keep the row number at which a new one continues."""
     connection.execute(
         "WITH dropped AS (UPDATE remanence.table_catalog SET definition = NULL, next_row = greatest(next_row, "
         "1 + coalesce(pg_sequence_last_value(format('%%I.rmem_rows_%%s', %(schema)s::text, id)::regclass), 0)) "
@@ -208,7 +208,7 @@ def remove_view(connection: Connection, tenant: Tenant, name: str) -> None:
 
 
 def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *, same: bool) -> None:
-    """After an ALTER TABLE. Unless the old columns are the same, what an index knew of the table is no longer so."""
+    """Record an ALTER TABLE. Unless the old columns are the `same`, indexes must read the table again."""
     names = {"schema": tenant.schema, "tenant": tenant.name, "name": name, "new": changed.name}
     numbers = "format('%%I.rmem_rows_%%s', %(schema)s::text, c.id)::regclass"
     if changed.name != name:  # numbers go on after those of both names
@@ -239,7 +239,7 @@ def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *,
 
 
 def save(connection: Connection, tenant: Tenant, table: Table) -> None:
-    """What is known of a table, in place of what was."""
+    """Replace the catalogue entry of a table."""
     connection.execute(
         "UPDATE remanence.table_catalog SET definition = %s WHERE tenant = %s AND name = %s",
         [Jsonb(asdict(table)), tenant.name, table.name],
@@ -247,7 +247,7 @@ def save(connection: Connection, tenant: Tenant, table: Table) -> None:
 
 
 def touch(connection: Connection, tenant: Tenant) -> None:
-    """Let every process see that the catalogue changed. Holding the row, only one changes it at a time."""
+    """Raise the catalogue version for every process. Holding the row serialises changes."""
     sql = "UPDATE remanence.table_tenants SET version = version + 1 WHERE tenant = %s RETURNING version - 1"
     _check_here(connection.execute(sql, [tenant.name]).fetchone())
 
@@ -258,7 +258,7 @@ def version(connection: Connection, tenant: Tenant) -> int:
 
 
 def _check_here(row: tuple[int, ...] | None) -> int:
-    """The version of a catalogue; StoreMovedError if its tables were moved to another server."""
+    """Return the version of a catalogue; StoreMovedError if its tables were moved to another server."""
     number = int(row[0]) if row else 0
     if number < 0:
         raise StoreMovedError("these tables are on another server now; try again")
@@ -266,8 +266,8 @@ def _check_here(row: tuple[int, ...] | None) -> int:
 
 
 def lock(connection: Connection, name: str) -> Tenant | None:
-    """Let nobody else change a tenant's tables until the transaction ends; None if it has none."""
-    tenant = _found(connection, name)
+    """Lock a tenant's tables against changes until the transaction ends; None if it has none."""
+    tenant = _find_tenant(connection, name)
     if tenant is None:
         return None
     connection.execute("SELECT 1 FROM remanence.table_tenants WHERE tenant = %s FOR UPDATE", [name])
@@ -280,19 +280,19 @@ def lock(connection: Connection, name: str) -> Tenant | None:
 
 
 def leave(connection: Connection, tenant: Tenant) -> None:
-    """Let nobody use a tenant's tables here any more: they were moved to another server."""
+    """Mark a tenant's tables as moved to another server; nobody can use them here."""
     connection.execute("UPDATE remanence.table_tenants SET version = %s WHERE tenant = %s", [_MOVED, tenant.name])
     connection.execute(f'ALTER SCHEMA "{tenant.schema}" RENAME TO "{tenant.schema}{_LEFT}"'.encode())
 
 
 def is_known(connection: Connection, name: str) -> bool:
-    """Whether there are, or were, tables of a tenant in this database."""
-    return _found(connection, name) is not None
+    """Return whether there are, or were, tables of a tenant in this database."""
+    return _find_tenant(connection, name) is not None
 
 
 def erase_left(connection: Connection, name: str) -> None:
-    """Remove the tables that were given up by `leave`. The tenant stays known as moved."""
-    tenant = _found(connection, name)
+    """Remove the tables that `leave` marked. The tenant stays known as moved."""
+    tenant = _find_tenant(connection, name)
     if tenant is None:
         return
     connection.execute(f'DROP SCHEMA IF EXISTS "{tenant.schema}{_LEFT}" CASCADE'.encode())
@@ -301,7 +301,7 @@ def erase_left(connection: Connection, name: str) -> None:
 
 
 def erase_moved(connection: Connection, name: str) -> None:
-    """Forget that the tables of a tenant were moved away, before they come back."""
+    """Remove the mark of `leave`, before the tables come back."""
     sql = "SELECT 1 FROM remanence.table_tenants WHERE tenant = %s AND version < 0"
     if is_known(connection, name) and connection.execute(sql, [name]).fetchone():
         erase_left(connection, name)
@@ -309,7 +309,7 @@ def erase_moved(connection: Connection, name: str) -> None:
 
 
 def receipts_of(connection: Connection, name: str) -> list[tuple[str, str]]:
-    """The receipts of a tenant: keys and values."""
+    """Return the receipts of a tenant: keys and values."""
     sql = "SELECT key, value FROM remanence.table_receipts WHERE tenant = %s"
     return list(connection.execute(sql, [name]).fetchall())
 

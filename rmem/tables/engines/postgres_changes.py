@@ -82,7 +82,7 @@ def _state(connection: Connection, tenant: Tenant, name: str) -> _State:
 
 
 def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since: int) -> int | None:
-    """The version to ask from next time if nothing happened since: one message to the server, nearly always."""
+    """Return the next version if nothing happened since; nearly always one message to the server."""
     # The last of each index is found without statistics, which PostgreSQL has none of for numbers of transactions.
     text = (
         f"SELECT s.*, (SELECT t.{XACT}::text::bigint FROM {place} AS t ORDER BY t.{XACT} DESC LIMIT 1), "
@@ -98,7 +98,7 @@ def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since:
 
 
 def forget(link: Link, tenant: Tenant, name: str, *, kept: int = KEPT) -> None:
-    """Keep the latest deletions only, once there are twice as many as are kept."""
+    """Keep only the latest deletions, once there are twice as many as are kept."""
 
     def work(connection: Connection) -> None:
         state = _state(connection, tenant, name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type, quoted
+from ..catalog import ROW, Column, Index, Kind, Reference, Table, Type, quote_identifier
 from ..sql.scope import fold_name
 from .postgres_catalog import Tenant
 from .postgres_errors import VECTOR_CHECK
@@ -33,11 +33,11 @@ _METHODS = ("btree", "gin", "hash")
 def quote(name: str) -> str:
     if len(name.encode()) > _NAME_BYTES:
         raise SqlError(f"the name {name[:20]!r}… is too long: at most {_NAME_BYTES} bytes")
-    return quoted(name)
+    return quote_identifier(name)
 
 
-class Words:
-    """The words for one tenant's tables. `collation` orders texts by code point whatever the database's own order."""
+class DdlBuilder:
+    """Builds DDL for one tenant's tables. `collation` orders texts by code point."""
 
     def __init__(self, tenant: Tenant, collation: str) -> None:
         self.tenant = tenant
@@ -47,7 +47,8 @@ class Words:
         return f"{quote(self.tenant.schema)}.{quote(name)}"
 
     def create(self, table: Table, identifier: int, first_row: int) -> Iterator[str]:
-        """`identifier` is the number of the table in the catalogue; rows are numbered from `first_row`."""
+        """Build CREATE TABLE. `identifier` is the table's number in the catalogue; rows are numbered from
+        `first_row`."""
         place = self.place(table.name)
         numbers = self.place(f"rmem_rows_{identifier}")
         parts = [self.column(column) for column in table.columns]
@@ -92,7 +93,7 @@ class Words:
         return f"{name} COLLATE {self.collation}" if type_.kind in (Kind.TEXT, Kind.TEXTS) else name
 
     def _check(self, column: Column) -> str | None:
-        """Vectors hold numbers, as many as their column says; the name of the check says so when one is broken."""
+        """Build the CHECK of a vector column: numbers, of the column's dimension. Its name says what is broken."""
         kind, dimension = column.type.kind, column.type.dimension
         if kind not in (Kind.VECTOR, Kind.VECTORS):
             return None
@@ -126,14 +127,14 @@ class Words:
             yield f"DROP INDEX {self.place(index.name)}"
 
     def alter(self, old: Table, new: Table, tree: exp.Expression) -> Iterator[str]:
-        """The actions of an ALTER TABLE with the columns as `new` has them; keys, checks and references go before
-        them and come after them, and indexes last."""
+        """Build ALTER TABLE for the columns of `new`: drop keys, checks and references first, add them again, indexes
+        last."""
         place = self.place(old.name)
         had, has = self._constraints(old), self._constraints(replace(new, name=old.name))
         yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in had.keys() - has.keys())
         names = {column.name for column in old.columns}
         for action in tree.args["actions"]:
-            yield from (f"ALTER TABLE {place} {words}" for words in self._altered(new, action, names))
+            yield from (f"ALTER TABLE {place} {words}" for words in self._alter_action(new, action, names))
         yield from (f"ALTER TABLE {place} ADD {words}" for name, words in has.items() if name not in had)
         if new.name != old.name:
             if new.primary_key:
@@ -145,7 +146,7 @@ class Words:
         for name in after.keys() - before.keys():
             yield from self.create_index(after[name])
 
-    def _altered(self, new: Table, action: exp.Expression, names: set[str]) -> Iterator[str]:
+    def _alter_action(self, new: Table, action: exp.Expression, names: set[str]) -> Iterator[str]:
         """`names` are the columns before the action; after it they are those that it left."""
         match action:
             case exp.ColumnDef():
@@ -164,19 +165,19 @@ class Words:
                 names.add(name)
             case exp.AlterColumn():
                 name = fold_name(action.this)
-                yield f"ALTER COLUMN {quote(name)} {self._altered_column(_known(new, name), action)}"
+                yield f"ALTER COLUMN {quote(name)} {self._alter_column(_known(new, name), action)}"
             case exp.AlterRename():
                 pass  # seen in what `new` is
             case _:
                 raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
 
-    def _altered_column(self, column: Column, action: exp.AlterColumn) -> str:
+    def _alter_column(self, column: Column, action: exp.AlterColumn) -> str:
         if action.args.get("allow_null") is not None:
             return "DROP NOT NULL" if column.nullable else "SET NOT NULL"
         return f"SET DEFAULT {column.default}" if column.default is not None else "DROP DEFAULT"
 
     def _constraints(self, table: Table) -> dict[str, str]:
-        """The words of each constraint by its name."""
+        """Return the SQL of each constraint by its name."""
         found = {_check_name(column): check for column in table.columns if (check := self._check(column))}
         if table.primary_key:
             found[_key_name(table)] = f"PRIMARY KEY ({_names(table.primary_key)})"
@@ -198,7 +199,7 @@ def _key_name(table: Table) -> str:
 
 
 def _check_name(column: Column) -> str:
-    """Says what a broken check is about: the dimension and the column."""
+    """Return a constraint name that holds the dimension and the column, for error messages."""
     name = f"{VECTOR_CHECK}{column.type.dimension or 0}_{column.name}"
     return quote(name if len(name.encode()) <= _NAME_BYTES else f"{_cut(name, 50)}_{zlib.crc32(name.encode()):08x}")
 

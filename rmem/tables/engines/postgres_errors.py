@@ -29,7 +29,7 @@ _BUSY = (pg.TooManyConnections, pg.LockNotAvailable, pg.DeadlockDetected, pg.Ser
 
 
 def translate_error(error: psycopg.Error, schema: str = "") -> RemanenceError:
-    """The error to raise in place of `error`: `raise translate_error(error, schema) from None`."""
+    """Return the error to raise instead of `error`: `raise translate_error(error, schema) from None`."""
     text = _message(error, schema)
     match error:
         case pg.CheckViolation() if (error.diag.constraint_name or "").startswith(VECTOR_CHECK):
@@ -71,7 +71,7 @@ def _message(error: psycopg.Error, schema: str) -> str:
 
 
 def _wanted_vector(error: psycopg.Error) -> str:
-    """The name of the check says which dimension (0 is any) and which column."""
+    """Parse the dimension (0 is any) and the column from the name of the check."""
     dimension, _, column = (error.diag.constraint_name or "").removeprefix(VECTOR_CHECK).partition("_")
     wanted = f"{dimension} numbers" if dimension != "0" else "numbers"
     return f"column {column!r} expects vectors of {wanted}, none of them NULL"

@@ -68,7 +68,7 @@ class Frame:
         return str(begun.fetchone()[0])  # type: ignore[index]  # the last of them is a SELECT of one row
 
 
-class _Together(local):
+class _OpenTransaction(local):
     """The transaction in which a thread does several things at the moment."""
 
     connection: Connection | None = None
@@ -77,7 +77,7 @@ class _Together(local):
 
 
 class Link(Pooled[Connection]):
-    """The way of tables to one database."""
+    """Connections of tables to one database."""
 
     attempts = 8
     closed_words = "these tables were closed"
@@ -90,12 +90,12 @@ class Link(Pooled[Connection]):
         except psycopg.ProgrammingError as error:
             raise ConfigError(f"not an address of PostgreSQL: {str(error).strip()}") from None
         self.address = address
-        self._together = _Together()
+        self._together = _OpenTransaction()
         self.connect().close()  # a wrong address is told at once, not after the pool's patience
         super().__init__(address, _MANNER, size)
 
     def connect(self) -> Raw:
-        """A connection outside the pool, for what keeps one for long."""
+        """Open a connection outside the pool, for long use."""
         try:
             connection = Raw.connect(self.address, **HOW)
         except psycopg.Error as error:
@@ -104,16 +104,15 @@ class Link(Pooled[Connection]):
         return connection
 
     def look(self, work: Callable[[Connection], T]) -> T:
-        """Run one of our own statements that changes nothing, without a transaction around it."""
+        """Run a read-only statement of our own, without a transaction."""
         return self._repeated(None, READ, work)
 
     def read(self, frame: Frame, work: Callable[[Connection], T], *, kind: str = READ) -> T:
-        """Run `work` in a transaction that changes nothing; again on a new connection when one is lost."""
+        """Run `work` in a read-only transaction; repeat it on a new connection if one is lost."""
         return self._repeated(frame, kind, work)
 
     def write(self, frame: Frame, work: Callable[[Connection], T]) -> T:
-        """Run `work` in a transaction: all or nothing, and durable when this returns; inside `together`, when that
-        returns."""
+        """Run `work` in a transaction, durable on return, or when the enclosing `run_in_transaction` returns."""
         connection = self._together.connection
         if connection is None:
             return self._repeated(frame, WRITE, work)
@@ -127,10 +126,10 @@ class Link(Pooled[Connection]):
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is inside `together`."""
+        """Return whether this thread is inside `run_in_transaction`."""
         return self._together.connection is not None
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         """Run `work`, all whose writes are one transaction."""
 
         def joined(connection: Connection) -> T:
@@ -144,7 +143,7 @@ class Link(Pooled[Connection]):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """One transaction around what this thread does. It cannot be repeated, so a conflict is an error."""
+        """Run the block as one transaction. It cannot be repeated, so a conflict is an error."""
         tried: Attempt[None] = Attempt()
         try:
             with self._connection(time.monotonic() + self.waits()) as raw:

@@ -13,17 +13,17 @@ from sqlglot import exp, parse_one
 from ...errors import SqlError
 from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
+from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
-from ..sql.types import KINDS
 from .base import Plan, Rows, Values
-from .postgres_values import Array, sent
+from .postgres_values import Array, to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
 
 
 class Statement(NamedTuple):
-    """Text for the server with its values; `writes` says whether it may change anything."""
+    """SQL and values for the server; `writes` says whether it may change anything."""
 
     text: bytes
     values: list[Any]
@@ -35,7 +35,7 @@ Place = Callable[[Plan], Any]
 
 
 class _Rendered(NamedTuple):
-    """What a statement became: all of it but the values."""
+    """A rendered statement without its values."""
 
     text: bytes
     places: list[Place]
@@ -43,7 +43,7 @@ class _Rendered(NamedTuple):
 
 
 def render(plan: Plan, schema: str) -> Statement:
-    """Trees are bound, and those that were bound once come again: what they became is kept with them."""
+    """Render a bound statement; the result is cached with its tree."""
     tree, kept = plan.tree.meta.get(_KEPT, (0, {}))
     if tree != id(plan.tree):  # a copy of a tree, which takes this along, may have been changed
         kept = {}
@@ -57,7 +57,7 @@ def render(plan: Plan, schema: str) -> Statement:
 
 
 def sql_of(tree: exp.Expression) -> str:
-    """The tree in PostgreSQL's words; names are quoted, so that none is taken for a keyword. The tree is changed."""
+    """Write a tree as PostgreSQL SQL, with quoted names, so that none is read as a keyword. Changes the tree."""
     for name in tree.find_all(exp.Identifier):
         if not name.args.get("quoted"):
             name.set("this", name.name.lower())
@@ -93,27 +93,29 @@ class _Rendering:
         return sql_of(self.tree).encode()
 
     def _name_columns(self) -> None:
-        """INSERT without columns means all that the user made, not the hidden ones."""
+        """Write out the columns of an INSERT without columns, without the hidden ones."""
         insert = self.tree if isinstance(self.tree, exp.Insert) else None
         if insert is not None and not isinstance(insert.this, exp.Schema) and not insert.args.get("default"):
             names = [exp.to_identifier(name, quoted=True) for name in insert.meta["targets"]]
             insert.set("this", exp.Schema(this=insert.this, expressions=names))
 
     def _limit(self) -> None:
-        """Never fetch more than one row beyond those that the answer may have."""
+        """Fetch at most one row beyond the row limit."""
         most = self.plan.max_rows
         limit = self.tree.args.get("limit")
         if most is None or not isinstance(self.tree, exp.Select | exp.SetOperation) or isinstance(limit, exp.Fetch):
             return
-        said = limit.expression if limit is not None else None
-        if said is None or (isinstance(said, exp.Literal) and said.name.isdecimal() and int(said.name) > most):
+        written = limit.expression if limit is not None else None
+        if written is None or (
+            isinstance(written, exp.Literal) and written.name.isdecimal() and int(written.name) > most
+        ):
             self.tree.set("limit", exp.Limit(expression=exp.Literal.number(most + 1)))
 
     # Parameters
 
     def _parameters(self, nodes: list[exp.Expr]) -> None:
-        """Each parameter with the type that binding gave it, so that PostgreSQL has nothing to guess; one that is used
-        as two types is sent twice."""
+        """Send each parameter with its bound type, so that PostgreSQL need not guess; one used as two types is sent
+        twice."""
         numbers: dict[tuple[int, str], int] = {}
         for node in nodes:
             number, kind = int(node.name), str(node.meta["type"])
@@ -140,16 +142,16 @@ class _Rendering:
                     joined.append(number)
                 call.replace(exp.column("_score", f"rmem_scored_{number}", quoted=True))
             else:
-                call.replace(self._looked_up(number, alias))
+                call.replace(self._lookup_score(number, alias))
         for table in tables:
             if table.alias_or_name in self.plan.candidates and isinstance(table.parent, exp.From | exp.Join):
                 wanted.setdefault(id(table), (table, []))
         for table, numbers in wanted.values():
-            self._joined(table, numbers)
+            self._join_scores(table, numbers)
         self._narrow_target()
 
-    def _joined(self, table: exp.Table, numbers: list[int]) -> None:
-        """The table joined with its scores, in brackets, so that it is still one side of a join."""
+    def _join_scores(self, table: exp.Table, numbers: list[int]) -> None:
+        """Join a table with its scores, in brackets, so that it stays one side of a join."""
         alias = table.alias_or_name
         row = _row_of(alias)
         parts = [sql_of(table)]
@@ -162,8 +164,8 @@ class _Rendering:
             parts.append(f'LEFT JOIN UNNEST(${rows}, ${values}) AS {name}("_at", "_score") ON {name}."_at" = {row}')
         table.replace(exp.Var(this=f"({' '.join(parts)})"))
 
-    def _looked_up(self, number: int, alias: str) -> exp.Expr:
-        """A score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
+    def _lookup_score(self, number: int, alias: str) -> exp.Expr:
+        """Look up a score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
         known = self._place(partial(_by_row, number=number, alias=alias))
         return exp.Var(this=f"CAST(${known} ->> CAST({_row_of(alias)} AS TEXT) AS DOUBLE PRECISION)")
 
@@ -177,7 +179,7 @@ class _Rendering:
 
 
 def _rewrite_function(node: exp.Anonymous) -> None:
-    """Functions that mean something else to PostgreSQL, or nothing."""
+    """Rewrite functions that PostgreSQL lacks or understands differently."""
     name = node.name.lower()
     if name == "to_jsonb" and node.expressions[0].is_string:
         # A bare text is a text here, and of no type to PostgreSQL.
@@ -194,7 +196,7 @@ FROM unnest(CAST(left_side AS REAL[]), CAST(right_side AS REAL[])) AS rmem_pair(
 
 
 def _rewrite_distance(node: Operator) -> None:
-    """PostgreSQL without an extension has no `<->` of arrays. Casting the message to a number raises it."""
+    """Rewrite `<->`, which PostgreSQL lacks for arrays. Casting a message to a number raises the error."""
     query = parse_one(_DISTANCE, dialect=Dialect)
     sides = {"left_side": node.this, "right_side": node.expression}
     node.replace(query)
@@ -211,7 +213,7 @@ def _row_of(alias: str) -> str:
 
 
 def _parameter(plan: Plan, *, number: int, kind: Kind | None) -> Any:
-    return sent(plan.parameters[number - 1], kind)
+    return to_driver(plan.parameters[number - 1], kind)
 
 
 def _candidates(plan: Plan, *, alias: str) -> Array:
@@ -224,11 +226,11 @@ def _side(plan: Plan, *, number: int, alias: str, side: int) -> Array:
 
 def _by_row(plan: Plan, *, number: int, alias: str) -> Any:
     rows, values = _pairs(plan, number, alias)
-    return sent(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
+    return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
 def _pairs(plan: Plan, number: int, alias: str) -> tuple[Rows, Values]:
-    """The rows that have a score, and their scores."""
+    """Return the rows that have a score, and their scores."""
     scores, narrowed = plan.scores[number], plan.candidates.get(alias)
     if narrowed is None:
         return scores.all()

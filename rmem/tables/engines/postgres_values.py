@@ -19,8 +19,8 @@ from psycopg.types.numeric import Int4, Int8
 
 from ...errors import SqlError
 from ..catalog import Kind, Type
+from ..sql.expression_types import INTEGERS, NAMES, is_array
 from ..sql.times import Interval, read_interval
-from ..sql.types import INTEGERS, NAMES, is_array
 
 _KINDS = {
     **{name: kind for kind, name in NAMES.items() if not is_array(name)},
@@ -44,7 +44,7 @@ VECTOR = psycopg.adapters.types["float4"].array_oid
 
 
 def type_of(oid: int) -> Type | None:
-    """The type of a column of an answer; None for one that no table can have."""
+    """Return the type of a result column; None for one that no table can have."""
     return _TYPES.get(oid)
 
 
@@ -111,7 +111,7 @@ class _UtcLoader(TimestamptzBinaryLoader):
 
 
 class VectorLoader(Loader):
-    """float4[] as an array of numpy, for those who read a whole column."""
+    """Load float4[] as a numpy array, for reading whole columns."""
 
     format = pq.Format.BINARY
 
@@ -128,13 +128,13 @@ _CELL = np.dtype([("length", ">i4"), ("value", ">f4")])
 
 
 def register(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Teach a connection our values."""
+    """Register our converters with a connection."""
     connection.adapters.register_dumper(Array, _ArrayDumper)
     connection.adapters.register_loader("timestamptz", _UtcLoader)
 
 
-def sent(value: Any, expected: Kind | None = None) -> Any:
-    """A parameter as it is given to the driver; `expected` is the type of the place it stands in, where known."""
+def to_driver(value: Any, expected: Kind | None = None) -> Any:
+    """Convert a parameter for the driver; `expected` is the type at its place, if known."""
     if isinstance(value, np.generic):
         value = value.item()
     elif isinstance(value, np.ndarray):
@@ -152,11 +152,11 @@ def sent(value: Any, expected: Kind | None = None) -> Any:
     if isinstance(value, dict):
         return Jsonb(value)
     if isinstance(value, list | tuple):
-        return _sent_list(value, expected)
+        return _list_to_driver(value, expected)
     return value
 
 
-def _sent_list(values: Sequence[Any], expected: Kind | None) -> Any:
+def _list_to_driver(values: Sequence[Any], expected: Kind | None) -> Any:
     cells = list(_cells(values))
     if expected is Kind.JSONB or any(isinstance(cell, dict) for cell in cells):
         return Jsonb(list(values))
@@ -178,7 +178,7 @@ def _cells(values: Sequence[Any]) -> Any:
 
 
 def copy_value(value: Any, kind: Kind) -> Any:
-    """A value of a column as COPY takes it."""
+    """Convert a column value for COPY."""
     if value is None:
         return None
     if kind in (Kind.VECTOR, Kind.VECTORS):
@@ -191,7 +191,7 @@ def copy_value(value: Any, kind: Kind) -> Any:
 
 
 def adopt_value(value: Any, kind: Kind) -> Any:
-    """A value of a column that is copied from another engine, which gives JSONB and intervals as text."""
+    """Convert a column value copied from another engine, which gives JSONB and intervals as text."""
     if value is not None and kind is Kind.JSONB:
         return Jsonb(value, dumps=str)
     return read_interval(value) if value is not None and kind is Kind.INTERVAL else copy_value(value, kind)

@@ -29,15 +29,15 @@ from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
 from ..sql.alter import renamed_columns
-from ..sql.types import result_type
+from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
 from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetch_rows
-from .sqlite_calls import State, Udf, current, install
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
+from .sqlite_functions import State, Udf, current, install
 from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compile_write, default_sql
@@ -71,7 +71,7 @@ class SqliteEngine(Engine):
             return _logical(self._physical(connection))
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
-        """The tables as this connection's transaction sees them."""
+        """Return the tables as this connection's transaction sees them."""
         seen, tables = self._seen
         now = catalog.version(connection)
         if seen != now:
@@ -82,7 +82,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _write_transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
-        """One transaction of the one writer, or the one under way; all or nothing."""
+        """Begin the one write transaction, or join the open one."""
         with self._lock, self._file.writing() as (connection, state):
             if self._together is not None:
                 if not connection.in_transaction:
@@ -116,7 +116,7 @@ class SqliteEngine(Engine):
     def in_transaction(self) -> bool:
         return self._together == get_ident()
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_in_transaction(self, work: Callable[[], T]) -> T:
         if self.in_transaction:
             return work()
         with self.transaction():
@@ -124,7 +124,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _read_snapshot(self) -> Iterator[tuple[sqlite3.Connection, State]]:
-        """One state of the file; inside a transaction, with what that wrote."""
+        """Read one snapshot of the file; inside a transaction, with its own writes."""
         if self._together == get_ident():
             with self._write_transaction() as own:
                 yield own
@@ -133,15 +133,15 @@ class SqliteEngine(Engine):
                 yield connection, self._file.state(connection)
 
     def prepare_receipts(self) -> None:
-        """Nothing: they are notes, which every file has."""
+        """Do nothing: every file has the table that holds them."""
 
     def claim(self, key: str) -> str | None:
         with self._write_transaction() as (connection, _):
             return receipts.claim(connection, key)
 
-    def keep(self, key: str, told: str) -> None:
+    def keep(self, key: str, value: str) -> None:
         with self._write_transaction() as (connection, _):
-            receipts.keep(connection, key, told)
+            receipts.keep(connection, key, value)
 
     def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
         with self._write_transaction() as (connection, _):
@@ -180,7 +180,7 @@ class SqliteEngine(Engine):
                 catalog.finish(connection, old, physical, renamed, tables)
 
     def _fill(self, connection: sqlite3.Connection, state: State, physical: Physical, names: list[str]) -> None:
-        """Give the rows that are there the defaults of new columns."""
+        """Fill existing rows with the defaults of new columns."""
         compiler = Compiler({})
         compiler.target = physical
         columns = [column for column in physical.table.columns if column.name in names]
@@ -229,7 +229,7 @@ class SqliteEngine(Engine):
     def run(self, plan: Plan) -> Result:
         if isinstance(plan.tree, exp.Query):
             with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
-                compiled = self._compiled(connection, plan)
+                compiled = self._compile(connection, plan)
                 with self._run_as_user(connection, state, compiled, plan) as values:
                     cursor = connection.execute(compiled.sql, values)
                     return _result(compiled, fetch_rows(cursor, plan))
@@ -237,7 +237,7 @@ class SqliteEngine(Engine):
 
     def _write(self, plan: Plan) -> Result:
         with deadline.time_limit(plan.timeout), self._write_transaction() as (connection, state):
-            compiled = self._compiled(connection, plan)
+            compiled = self._compile(connection, plan)
             target = compiled.target
             assert target is not None
             self._begin(connection, state, target)
@@ -258,7 +258,7 @@ class SqliteEngine(Engine):
 
     def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
         with self._file.snapshot() as connection:
-            compiled = self._compiled(connection, plan)
+            compiled = self._compile(connection, plan)
             state = self._file.state(connection)
             limit = None if plan.timeout is None else deadline.Deadline(plan.timeout)
             with self._run_as_user(connection, state, compiled, plan) as values:
@@ -279,7 +279,7 @@ class SqliteEngine(Engine):
 
     def explain(self, plan: Plan) -> list[str]:
         with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
-            compiled = self._compiled(connection, plan)
+            compiled = self._compile(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
             with self._run_as_user(connection, state, compiled, plan) as values:
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", values).fetchall()
@@ -291,7 +291,7 @@ class SqliteEngine(Engine):
             lines.append("  " * (depth[number] - 1) + " ".join(words))
         return lines
 
-    def _compiled(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
+    def _compile(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
         tables = self._physical(connection)
         aliases = tuple(plan.candidates)
         seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
@@ -321,7 +321,7 @@ class SqliteEngine(Engine):
     def _run_as_user(
         self, connection: sqlite3.Connection, state: State, compiled: Compiled, plan: Plan
     ) -> Iterator[list[Any]]:
-        """Run a user's statement: with its functions, its time limit, and no right to anything but tables."""
+        """Run a user's statement with its functions, its time limit, and access to tables only."""
         values = parameter_values(compiled, plan.parameters, plan.candidates)
         self._prepare(connection, state, compiled)
         state.scores = plan.scores
@@ -351,7 +351,7 @@ class SqliteEngine(Engine):
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
             with self._sequences(connection, state, physical), translate_constraints(self._physical(connection)):
                 try:
-                    connection.executemany(sql, _stored(physical.table, columns, rows))
+                    connection.executemany(sql, _stored_rows(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
@@ -360,14 +360,14 @@ class SqliteEngine(Engine):
             return len(rows)
 
     def _begin(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
-        """Note what the file was before a statement, so that its own rows can be told."""
+        """Record the state before a statement, so that its own rows can be found."""
         install(connection, state, catalog.checks(target)[1])
         state.target, state.touched = target, set()
         state.highest = change_log.last(connection, target.name)
         state.change = change_log.last(connection, "table_changes")
 
     def _check(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
-        """Look at the rows that a statement wrote: do they keep the CHECKs of the table?"""
+        """Check the CHECKs of the rows that a statement wrote."""
         if not target.table.checks:
             return
         changed = "SELECT row FROM table_changes WHERE table_id = ? AND n > ?"
@@ -441,7 +441,7 @@ class SqliteEngine(Engine):
         self._write_cache(write)
 
     def _write_cache(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Write what can as well be written another time: not while anybody else writes."""
+        """Write derived data; skip it while anybody else writes."""
         if self._file.read_only or self._together is not None or not self._lock.acquire(blocking=False):
             return
         try:
@@ -460,7 +460,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:
-        """The numbers of serial columns. They are not given twice, even when the transaction fails."""
+        """Return the numbers of serial columns. None is given twice, even after a rollback."""
         serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
         if not serial:
             yield
@@ -480,7 +480,7 @@ class SqliteEngine(Engine):
         self._save_sequences(connection, given)
 
     def _keep_numbers(self, connection: sqlite3.Connection) -> None:
-        """Save the numbers that a transaction gave, after it was rolled back."""
+        """Save the serial numbers that a transaction gave, after its rollback."""
         if not self._given:
             return
         self._file.begin(self._file.timeout)
@@ -490,7 +490,7 @@ class SqliteEngine(Engine):
         connection.execute("COMMIT")
 
     def numbers(self, table: str) -> dict[str, int]:
-        """The last number that each serial column of a table was given."""
+        """Return the last number of each serial column of a table."""
         with self._file.snapshot() as connection:
             physical = self._physical(connection)[table]
             found = connection.execute(
@@ -541,7 +541,7 @@ def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf
     return sql, list(compiler.udfs.values())
 
 
-def _stored(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
+def _stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
     writers = []
     for name in columns:
         column = table.column(name)

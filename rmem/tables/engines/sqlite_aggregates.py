@@ -17,12 +17,12 @@ from sqlglot import exp
 from ...errors import RemanenceError, SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
+from ..sql.expression_types import type_of
 from ..sql.functions import Call
 from ..sql.literals import EXACT
 from ..sql.scope import fold_name
 from ..sql.times import Interval
-from ..sql.types import type_of
-from .sqlite_calls import State, Udf, scalar
+from .sqlite_functions import State, Udf, scalar
 from .sqlite_json import as_json, json_key
 from .sqlite_numbers import divide, numeric_sqrt, select_scale
 from .sqlite_storage import reader, sort_key, writer
@@ -37,7 +37,7 @@ Order = tuple[tuple[str, bool, bool], ...]
 
 
 def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: str) -> str:
-    """An aggregate as SQL; `condition` is its FILTER, `over` its window."""
+    """Compile an aggregate; `condition` is its FILTER, `over` its window."""
     call: Call = node.meta["call"]
     name = call.signature.name
     tail = condition + over
@@ -55,7 +55,7 @@ def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: 
 
 
 def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> str:
-    """The aggregates that SQLite has itself."""
+    """Compile the aggregates that SQLite has itself; empty for others."""
     kind = call.takes[0]
     name = call.signature.name
     collated = ex.collate(item, kind)
@@ -79,7 +79,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
 
 
 def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
-    """An aggregate of ours: it gathers rows, sorts them, leaves out what is there twice, and then computes."""
+    """Return an aggregate of ours, which collects rows, sorts them, removes duplicates and computes."""
     finish = AGGREGATES.get(call.key) or AGGREGATES.get(name)
     if finish is None:
         raise SqlError(f"aggregate {call.key} is not offered by this engine")
@@ -118,7 +118,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
 
             def value(self) -> Any:
                 try:
-                    rows = _sorted(self.rows, sorts)
+                    rows = _sort_rows(self.rows, sorts)
                     if distinct:
                         rows = _distinct(rows, call.takes)
                     result = compute(call, [row[:count] for row in rows])
@@ -137,7 +137,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     return Udf(f"pg_{name}_{digest:08x}", count + len(order), make, kind="aggregate")
 
 
-def _sorted(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
+def _sort_rows(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
     for at, kind, descending, nulls_first in reversed(sorts):
         key = sort_key(kind)
         known = [row for row in rows if row[at] is not None]
@@ -157,7 +157,7 @@ def _distinct(rows: Rows, takes: tuple[str, ...]) -> Rows:
 
 
 def single_row() -> Udf:
-    """The value of a subquery that may have one row only."""
+    """Return an aggregate that gives the value of a subquery and refuses a second row."""
 
     def make(state: State) -> type:
         class OnlyOne:

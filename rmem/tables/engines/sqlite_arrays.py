@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import SqlError
 from ..deadline import check_each
 from ..sql.casts import text_of
-from ..sql.types import element
-from .sqlite_calls import native
+from ..sql.expression_types import element
+from .sqlite_functions import native
 from .sqlite_storage import sort_key
 
 List = list[Any]
@@ -59,7 +59,7 @@ def _position(kinds: tuple[str, ...], array: List | None, item: Any) -> int | No
 
 
 def same(kind: str, left: Any, right: Any) -> bool:
-    """Whether two values are not distinct."""
+    """Return whether two values are not distinct."""
     if left is None or right is None:
         return left is right
     key = sort_key(kind)
@@ -115,7 +115,7 @@ def _overlaps(kinds: tuple[str, ...], left: List, right: List) -> bool:
 
 @native("<->(float4[], float4[])")
 def _euclidean(left: bytes, right: bytes) -> float | None:
-    """Takes vectors as they are stored: reading them into lists would take most of the time."""
+    """Take vectors in stored form: converting them to lists would take most of the time."""
     if not left or not right:
         return None
     if len(left) != len(right):

@@ -14,9 +14,9 @@ from typing import Any
 from ...errors import ConstraintError, SqlUnsupportedError
 from ..catalog import ROW, Column, Index, Reference, Table, follow_names, table_from_json
 from ..sql.define import SEARCH, bind_check
-from ..sql.types import NAMES
-from .sqlite_calls import Udf, current
+from ..sql.expression_types import NAMES
 from .sqlite_compile import Compiler
+from .sqlite_functions import Udf, current
 from .sqlite_layout import Physical, Placed, index_key
 from .sqlite_storage import column_type
 
@@ -25,7 +25,7 @@ VERSION = "tables"
 
 
 def load(connection: sqlite3.Connection) -> tuple[int, dict[str, Physical]]:
-    """The version of the catalogue and all tables."""
+    """Return the version of the catalogue and all tables."""
     found = {}
     for identifier, name, definition in connection.execute("SELECT id, name, definition FROM catalogue"):
         data = json.loads(definition)
@@ -121,7 +121,7 @@ def drop_index(connection: sqlite3.Connection, physical: Physical, index: Index)
 
 
 def checks(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
-    """The CHECKs of a table as (name, SQL on NEW that is true when it is broken), and the functions they use."""
+    """Return the CHECKs of a table as (name, SQL on NEW that is true if it is broken), and the functions they use."""
     compiler = Compiler({})
     found = []
     for check in physical.table.checks:
@@ -139,7 +139,7 @@ def checks(physical: Physical) -> tuple[list[tuple[str, str]], list[Udf]]:
 def broken_check(
     connection: sqlite3.Connection, physical: Physical, where: str, values: Sequence[int] = ()
 ) -> ConstraintError | None:
-    """What the rows that a condition chooses break, if anything."""
+    """Return the error of the first CHECK that the selected rows break, or None."""
     for name, broken in checks(physical)[0]:
         row = connection.execute(f"SELECT 1 FROM {physical.name} AS NEW WHERE ({where}) AND {broken} LIMIT 1", values)
         if row.fetchone() is not None:
@@ -148,7 +148,7 @@ def broken_check(
 
 
 def guard(connection: sqlite3.Connection, physical: Physical) -> None:
-    """Write the triggers of a table anew: those that refuse NULL, and those that log changes."""
+    """Recreate the triggers of a table: those that refuse NULL, and those that log changes."""
     name = physical.name
     body = " ".join(
         f"SELECT RAISE(ABORT, 'rmem:null:{physical.columns[column.name]}') "
@@ -197,8 +197,8 @@ def alter(
     renamed: dict[str, str],
     others: dict[str, Physical],
 ) -> tuple[Physical, list[Column]]:
-    """Make a table what `table` says; `renamed` gives new names of columns by old ones. The columns that were added,
-    for whoever fills in their defaults."""
+    """Change a table to `table`; `renamed` maps old to new column names. Return the added columns, whose defaults the
+    caller fills in."""
     old = physical.table
     for event in ("insert", "update"):
         connection.execute(f"DROP TRIGGER IF EXISTS rg_{physical.id}_{event}")
@@ -242,7 +242,7 @@ def finish(
     renamed: dict[str, str],
     others: dict[str, Physical],
 ) -> None:
-    """After the defaults of new columns are filled in: indexes, conditions, and the names that others know."""
+    """Update indexes, conditions and references, after the defaults of new columns are filled in."""
     known = {index_name(old, index) for index in old.table.indexes}
     for index in physical.table.indexes:
         if index_name(physical, index) not in known:
@@ -269,7 +269,7 @@ def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
 
 
 def constraint_error(error: sqlite3.IntegrityError, tables: dict[str, Physical]) -> ConstraintError:
-    """What a broken constraint is called by the users of a table."""
+    """Describe a broken constraint by the names that users know."""
     message = str(error)
     if message.startswith("rmem:null:"):
         place = message.removeprefix("rmem:null:")

@@ -1,4 +1,5 @@
-"""What changed in a table since a search index read it: new rows by their numbers, which only grow, others by a log."""
+"""What changed in a table since a search index read it: new rows by their ascending numbers, other changes from a
+log."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from ..catalog import ROW, Kind
 from ..deadline import check_each
-from ..sql.types import NAMES
+from ..sql.expression_types import NAMES
 from .base import Changes
 from .sqlite_layout import Physical
 from .sqlite_storage import answer
@@ -25,7 +26,7 @@ _CUT = 0  # in the place of a row: the log of its table was cut up to here
 
 
 class Version(NamedTuple):
-    """What an index knows: the catalogue by its version, the table, and the highest row and the last change seen."""
+    """The state that an index knows: the catalogue version, the table, the highest row and the last change."""
 
     catalogue: int
     table: int
@@ -69,7 +70,7 @@ def changes(
 def segment_changes(
     connection: sqlite3.Connection, physical: Physical, column: str, span: tuple[int, int, int, int]
 ) -> Changes:
-    """What happened to the rows first…last of a segment since its last change."""
+    """Return what happened to the rows of a segment since its last change."""
     first, last_row, _, change = span
     logged = "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ? AND row BETWEEN ? AND ? ORDER BY row"
     gone = [row for (row,) in connection.execute(logged, (physical.id, change, first, last_row))]
@@ -80,7 +81,7 @@ def segment_changes(
 def select_rows(
     connection: sqlite3.Connection, physical: Physical, names: str, rows: Sequence[int]
 ) -> list[tuple[Any, ...]]:
-    """Some columns of some rows, without those that are gone."""
+    """Return some columns of some rows, without deleted ones."""
     found: list[tuple[Any, ...]] = []
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
@@ -90,7 +91,7 @@ def select_rows(
 
 
 def floor_of(connection: sqlite3.Connection, table: int) -> int:
-    """Up to which change the log of a table was cut."""
+    """Return the change up to which the log of a table was cut."""
     first = "SELECT n, row FROM table_changes WHERE table_id = ? ORDER BY n LIMIT 1"
     n, row = connection.execute(first, (table,)).fetchone() or (0, None)
     return n if row == _CUT else 0
@@ -124,14 +125,14 @@ def _array(stored: bytes) -> npt.NDArray[np.float32]:
 
 
 def last(connection: sqlite3.Connection, name: str) -> int:
-    """The last number that a table gave to a row."""
+    """Return the last row number of a table."""
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (name,)).fetchone()
     return int(row[0]) if row else 0
 
 
 def trim(connection: sqlite3.Connection) -> None:
-    """Keep the log of changes short. Of each table the last entry that is cut stays, as a mark of where its log begins:
-    what happens to one table costs the indexes of another nothing."""
+    """Shorten the log of changes. The last removed entry of each table stays and marks where its log begins, so that
+    one table does not affect the indexes of another."""
     oldest = f"SELECT n FROM table_changes WHERE row != {_CUT} ORDER BY n LIMIT 1"
     (first,) = connection.execute(oldest).fetchone() or (0,)
     newest = last(connection, "table_changes")

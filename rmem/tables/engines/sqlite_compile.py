@@ -9,13 +9,13 @@ from sqlglot import exp
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Column, Table, Type
 from ..deadline import check
+from ..sql.expression_types import NAMES, type_of
 from ..sql.group_by import has_aggregates
 from ..sql.scope import Source, fold_name, shown
-from ..sql.types import NAMES, type_of
 from .base import StaleCatalogueError
 from .sqlite_aggregates import single_row
-from .sqlite_calls import Udf
 from .sqlite_expressions import ExpressionSql
+from .sqlite_functions import Udf
 from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
 from .sqlite_storage import collation, has_limits
@@ -41,7 +41,7 @@ class Compiler:
         self._written = 0
 
     def count(self, text: str) -> None:
-        """Count an expression that was written. Some are written twice, and so those inside them four times."""
+        """Count the written expressions. Some are written twice, so nested ones four times."""
         check()
         self._written += 1
         if self._written > self._most or len(text) > MAX_SQL:
@@ -74,21 +74,21 @@ class Compiler:
         return f"{placed.alias}.{placed.columns[name]}" if placed.alias else placed.columns[name]
 
     def sequence(self, column: Column) -> str:
-        """The argument by which rmem_nextval knows a serial column of the table that is written to."""
+        """Return the argument by which rmem_nextval knows a serial column of the written table."""
         if self.target is None:
             raise SqlError("a serial column is filled in by INSERT only")
         kind = NAMES[column.type.kind]
         return f"'{self.target.id}/{self.target.columns[column.name]}/{kind}'"
 
     def single(self, node: exp.Subquery) -> str:
-        """A subquery that stands for a value: more than one row is an error."""
+        """Compile a scalar subquery: more than one row is an error."""
         text = self.query(node)
         if _is_single(node):
             return f"({text})"
         return f"(SELECT {self.call(single_row(), ['o1'])} FROM ({text}))"
 
     def order_sql(self, key: exp.Ordered) -> str:
-        """One key of ORDER BY; the place of NULL is always written out."""
+        """Compile one ORDER BY key; always write the place of NULL."""
         direction = " DESC" if key.args.get("desc") else ""
         nulls = " NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST"
         node = key.this
@@ -102,7 +102,7 @@ class Compiler:
     # -- queries --------------------------------------------------------------------------------------------
 
     def query(self, node: exp.Expr, wants: Sequence[str] | None = None) -> str:
-        """A query whose columns are o1, o2 …, as the types wanted."""
+        """Compile a query with columns o1, o2 …, converted to the wanted types."""
         self._queries.append({})
         try:
             if isinstance(node, exp.Subquery):
@@ -204,7 +204,7 @@ class Compiler:
         return items
 
     def _distinct_on(self, node: exp.Select, items: list[str], rest: str) -> str:
-        """The first row of each group of DISTINCT ON, by a number given in the order of the query."""
+        """Select the first row of each DISTINCT ON group, by row_number in the order of the query."""
         on = node.args["distinct"].args["on"]
         keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
         order = node.args.get("order")
@@ -336,7 +336,7 @@ class Compiler:
 
 
 def _is_single(node: exp.Expr) -> bool:
-    """Whether a query can give no more than one row."""
+    """Return whether a query can give at most one row."""
     while isinstance(node, exp.Subquery) and node.args.get("limit") is None:
         node = node.this
     limit = node.args.get("limit")
@@ -350,7 +350,7 @@ def _is_single(node: exp.Expr) -> bool:
 
 
 def _is_bare(node: exp.Expression) -> bool:
-    """Whether a UNION, INTERSECT or EXCEPT can stand before another one without brackets."""
+    """Return whether a set operation needs no brackets before another one."""
     return isinstance(node, exp.SetOperation) and not any(
         node.args.get(key) for key in ("order", "limit", "offset", "with_")
     )

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from ...errors import RemanenceError, SqlError, StoreError
 from ..deadline import timeout_error
-from .sqlite_calls import State
 from .sqlite_catalog import constraint_error
+from .sqlite_functions import State
 from .sqlite_layout import Physical
 
 
 def translate_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
-    """What an error of SQLite means to a user; errors of our functions as they were raised."""
+    """Translate an error of SQLite; return the error of our own function if one raised it."""
     if state.error is not None:
         found, state.error = state.error, None
         return found if isinstance(found, RemanenceError) else StoreError(str(found))
@@ -38,7 +38,7 @@ def translate_error(error: sqlite3.Error, state: State) -> RemanenceError | sqli
 
 @contextmanager
 def translate_interrupts() -> Iterator[None]:
-    """The end of the time limit in a statement of our own, which makes an index or reads a table for one."""
+    """Translate the end of the time limit in a statement of our own."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -49,7 +49,7 @@ def translate_interrupts() -> Iterator[None]:
 
 @contextmanager
 def translate_constraints(tables: Mapping[str, Physical]) -> Iterator[None]:
-    """Tell of broken constraints by the names that users know."""
+    """Report broken constraints by the names that users know."""
     try:
         yield
     except sqlite3.IntegrityError as error:

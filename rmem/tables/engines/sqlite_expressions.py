@@ -14,11 +14,11 @@ from ..catalog import ROW, Type
 from ..sql import functions
 from ..sql.casts import converter
 from ..sql.dialect import Operator
+from ..sql.expression_types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
 from ..sql.expressions import ARITHMETIC
 from ..sql.functions import Call
 from ..sql.literals import read
 from ..sql.scope import fold_name, shown
-from ..sql.types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
 from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
@@ -27,7 +27,7 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
-from .sqlite_calls import Native, natives, scalar
+from .sqlite_functions import Native, natives, scalar
 from .sqlite_storage import (
     collation,
     fit_limits,
@@ -55,13 +55,13 @@ _COMPARED: dict[type[exp.Expr], str] = {
 
 
 class ExpressionSql:
-    """The part of a Compiler that writes expressions."""
+    """The part of a Compiler that compiles expressions."""
 
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
 
     def sql_as(self, node: exp.Expr | None, want: str) -> str:
-        """An expression as a value of a type."""
+        """Compile an expression as a value of a type."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         have = type_of(node)
@@ -70,12 +70,12 @@ class ExpressionSql:
         return self.convert(self.sql(node), have, want)
 
     def compare(self, node: exp.Expr | None, want: str) -> str:
-        """An expression as it is compared, ordered and grouped."""
+        """Compile an expression for comparing, ordering and grouping."""
         return self.collate(self.sql_as(node, want), want)
 
     @staticmethod
     def collate(sql: str, kind: str, other: str = "") -> str:
-        """SQL with the collation of its type. A collation inside of it would count too, unless another is said."""
+        """Add the collation of a type; it overrides one inside the expression."""
         order = collation(kind)
         if not order and kind in ("text", "uuid") and (" COLLATE " in sql or " COLLATE " in other):
             order = "BINARY"
@@ -113,7 +113,7 @@ class ExpressionSql:
     # -- casts ----------------------------------------------------------------------------------------------
 
     def convert(self, sql: str, have: str, want: str) -> str:
-        """SQL of one type as SQL of another."""
+        """Convert SQL of one type to another."""
         if have == want or (have, want) in _ALIKE:
             return sql
         template = _CAST_SQL.get((have, want))
@@ -123,7 +123,7 @@ class ExpressionSql:
         return self.compiler.call(scalar(f"cast({have}) {want}", (have,), want, Native(run)), [sql])
 
     def fit_sql(self, sql: str, kind: str, limits: Type, column: str = "") -> str:
-        """A value that keeps the limits of its type. A cast cuts a text; a column refuses a long one."""
+        """Apply the limits of a type. A cast truncates a text; a column refuses a long one."""
         if limits.length is not None and kind == "text" and not column:
             return f"substr({sql}, 1, {limits.length})"
         if not has_limits(limits):
@@ -137,7 +137,7 @@ class ExpressionSql:
         return self.compiler.call(scalar(key, (form,), form, Native(fit)), [sql])
 
     def assign_sql(self, node: exp.Expression, kind: str, limits: Type, column: str) -> str:
-        """A value that is written into a column. What is known now is checked now."""
+        """Compile a value for a column; check constants now."""
         inner = node.unnest()
         if isinstance(inner, exp.Parameter) and type_of(inner) == kind:
             return self.compiler.slot(int(inner.name) - 1, kind, limits, column)
@@ -196,11 +196,11 @@ class ExpressionSql:
                 node, lambda inner: type(inner) in _FOLDED and inner.meta["call"].takes == (kind, kind)
             )
             if len(parts) > 2:
-                return self._folded(parts, signs, kind)
-        return self._called(call, [node.this, node.expression])
+                return self._long_sum(parts, signs, kind)
+        return self._call_sql(call, [node.this, node.expression])
 
-    def _folded(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
-        """A long sum as one call, because SQLite limits how deep calls may be nested."""
+    def _long_sum(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
+        """Compile a long sum as one call, because SQLite limits the nesting of calls."""
         runs = [natives[f"{sign}({kind}, {kind})"].run for sign in signs]
 
         def fold(first: Any, *others: Any) -> Any:
@@ -211,7 +211,7 @@ class ExpressionSql:
         udf = scalar(f"fold({''.join(signs)})", (kind,) * len(parts), kind, Native(fold))
         return self.compiler.call(udf, [self.sql_as(part, kind) for part in parts])
 
-    def _called(self, call: Call, arguments: list[exp.Expression]) -> str:
+    def _call_sql(self, call: Call, arguments: list[exp.Expression]) -> str:
         items = [self.sql_as(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
         template = _CALL_SQL.get(call.key)
         if template is not None:
@@ -241,7 +241,7 @@ class ExpressionSql:
         return f"({self.collate(self.sql_as(node.this, kind), kind, other)} {op} {other})"
 
     def _any_all(self, node: exp.Expression, other: exp.Any | exp.All, word: str) -> str:
-        """`x = ANY(…)` is IN, and `x <> ALL(…)` is NOT IN."""
+        """Compile `x = ANY(…)` as IN and `x <> ALL(…)` as NOT IN."""
         kind = node.meta["operand"]
         inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
         if isinstance(inner, exp.Query):
@@ -260,14 +260,14 @@ class ExpressionSql:
     def _connector(self, node: exp.Connector) -> str:
         word = " AND " if isinstance(node, exp.And) else " OR "
         parts = [self.sql_as(part, "bool") for part in node.flatten(unnest=False)]
-        return self._balanced(parts, word)
+        return self._balance(parts, word)
 
-    def _balanced(self, parts: list[str], word: str) -> str:
-        """A long chain as a shallow tree, because SQLite limits the depth of expressions."""
+    def _balance(self, parts: list[str], word: str) -> str:
+        """Compile a long chain as a shallow tree, because SQLite limits the depth of expressions."""
         if len(parts) <= 64:
             return "(" + word.join(parts) + ")"
         middle = len(parts) // 2
-        return f"({self._balanced(parts[:middle], word)}{word}{self._balanced(parts[middle:], word)})"
+        return f"({self._balance(parts[:middle], word)}{word}{self._balance(parts[middle:], word)})"
 
     def _is(self, node: exp.Is) -> str:
         word = "IS NOT" if node.args.get("negate") else "IS"
@@ -283,7 +283,7 @@ class ExpressionSql:
         items = ", ".join(self.sql_as(item, kind) for item in node.expressions)
         if collation(kind):
             parts = [f"({self.compare(node.this, kind)} = {self.sql_as(item, kind)})" for item in node.expressions]
-            return self._balanced(parts, " OR ")
+            return self._balance(parts, " OR ")
         return f"({self.sql_as(node.this, kind)} IN ({items}))"
 
     def _between(self, node: exp.Between) -> str:
@@ -337,7 +337,7 @@ class ExpressionSql:
             return special(self, node, call)
         if call.signature.name in functions.aggregates:
             return aggregate_sql(self, node, "", "")
-        return self._called(call, node.expressions)
+        return self._call_sql(call, node.expressions)
 
     def _filter(self, node: exp.Filter) -> str:
         condition = f" FILTER (WHERE {self.sql_as(node.expression.this, 'bool')})"
@@ -366,7 +366,7 @@ class ExpressionSql:
         exp.Escape: _escape,
         exp.Case: _case,
         exp.Extract: _extract,
-        exp.AtTimeZone: lambda self, node: self._called(node.meta["call"], [node.args["zone"], node.this]),
+        exp.AtTimeZone: lambda self, node: self._call_sql(node.meta["call"], [node.args["zone"], node.this]),
         exp.CurrentTimestamp: lambda self, node: "rmem_now()",
         exp.CurrentDate: lambda self, node: self.convert("rmem_now()", "timestamptz", "date"),
         exp.Subquery: lambda self, node: self.compiler.single(node),
@@ -384,7 +384,7 @@ _LONGEST = 100  # arguments that a function of SQLite may have, and some left ov
 
 
 def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tuple[list[exp.Expression], list[str]]:
-    """`a + b - c` as [a, b, c] and ["+", "-"]: the operators of one kind that lean to the left."""
+    """Split `a + b - c` into [a, b, c] and ["+", "-"]: left-associative operators of one kind."""
     parts = [node.expression]
     signs = [ARITHMETIC[type(node)]]
     left = node.this
@@ -445,7 +445,7 @@ _CALL_SQL = {
 
 
 def _is_element(key: Callable[[Any], Any], value: Any, items: list[Any] | None) -> bool | None:
-    """Whether an array holds a value; NULL where that is not known."""
+    """Return whether an array contains a value; None for SQL's NULL."""
     if items is None or (value is None and items):
         return None
     if any(item is not None and key(item) == key(value) for item in items):

@@ -15,7 +15,7 @@ from ...stores.sql.file import SqliteFile, explained
 from ..deadline import is_over
 from ..sql.literals import LIMITS
 from .sqlite_aggregates import unpack
-from .sqlite_calls import State
+from .sqlite_functions import State
 from .sqlite_storage import COLLATIONS
 
 MAX_VALUE = 256_000_000
@@ -48,9 +48,9 @@ class TableFile(SqliteFile):
         for name, compare in COLLATIONS.items():
             connection.create_collation(name, compare)
         connection.create_function("rmem_now", 0, lambda: state.now)
-        connection.create_function("rmem_score", 2, _guarded(state, lambda k, row: state.scores[k].of(row)))
-        connection.create_function("rmem_limit", 2, _guarded(state, _limit))
-        connection.create_function("rmem_nextval", 1, _guarded(state, lambda key: _next(state, key)))
+        connection.create_function("rmem_score", 2, _translate_errors(state, lambda k, row: state.scores[k].of(row)))
+        connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
+        connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
         connection.create_function("rmem_unpacked", 2, unpack, deterministic=True)
         connection.create_function(
             "rmem_float", 1, lambda text: None if text is None else float(text), deterministic=True
@@ -59,7 +59,7 @@ class TableFile(SqliteFile):
             "rmem_bytes", 1, lambda text: None if text is None else bytes.fromhex(text), deterministic=True
         )
         connection.execute("SELECT 1 FROM json_each('[]')")  # connected now, because that takes more rights
-        connection.create_function("rmem_once", 1, _guarded(state, lambda row: _once(state, row)))
+        connection.create_function("rmem_once", 1, _translate_errors(state, lambda row: _once(state, row)))
         connection.set_authorizer(_authorizer(state))
         connection.set_progress_handler(is_over, _STEPS)
         return connection
@@ -94,7 +94,7 @@ def _authorizer(state: State) -> Callable[[int, str | None, str | None, str | No
     return allow
 
 
-def _guarded(state: State, run: Callable[..., Any]) -> Callable[..., Any]:
+def _translate_errors(state: State, run: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         try:
             return run(*arguments)
@@ -112,7 +112,7 @@ def _limit(value: int | None, clause: str) -> int:
 
 
 def _once(state: State, row: int) -> bool:
-    """ON CONFLICT DO UPDATE may change a row once, and none that the same statement wrote."""
+    """Let ON CONFLICT DO UPDATE change a row once, and none that the same statement wrote."""
     if row > state.highest or row in state.touched:
         raise SqlError("ON CONFLICT DO UPDATE command cannot affect row a second time")
     state.touched.add(row)

@@ -7,15 +7,15 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.casts import text_of
+from ..sql.expression_types import element, is_array
 from ..sql.json_values import json_text, order_key, type_name
-from ..sql.types import element, is_array
-from .sqlite_calls import NOTHING, native
+from .sqlite_functions import NOTHING, native
 
 _PLAIN = ("int2", "int4", "int8", "numeric", "bool", "text", "jsonb")
 
 
 def as_json(value: Any, kind: str) -> Any:
-    """A plain value of any type as JSON."""
+    """Convert a plain value of any type to JSON."""
     if value is None or kind in _PLAIN:
         return value
     if kind in ("float4", "float8"):
@@ -38,7 +38,7 @@ def json_key(value: Any, kind: str) -> str:
 
 
 def as_text(value: Any) -> str | None:
-    """What `->>` gives: a string as it is, anything else as JSON."""
+    """Return what `->>` gives: a string as it is, other values as JSON."""
     return None if value is None else value if isinstance(value, str) else json_text(value)
 
 
@@ -53,7 +53,7 @@ def _child(value: Any, key: str | int) -> Any:
 
 
 def _step(value: Any, key: str | None) -> Any:
-    """One step of a path, where numbers are written as text."""
+    """Follow one step of a path; numbers are written as text."""
     if key is None:
         return NOTHING
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def _path_text(value: Any, path: list[str | None]) -> str | None:
 
 
 def contains(left: Any, right: Any, *, top: bool = True) -> bool:
-    """Whether one JSON value holds another, as `@>` means it."""
+    """Return whether a JSON value contains another, as `@>` does."""
     if isinstance(right, dict):
         return isinstance(left, dict) and all(
             key in left and contains(left[key], inner, top=False) for key, inner in right.items()
@@ -118,7 +118,7 @@ def _has(value: Any, key: str) -> bool:
 
 
 @native("||(jsonb, jsonb)")
-def _joined(left: Any, right: Any) -> Any:
+def _join_json(left: Any, right: Any) -> Any:
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **right}
     first = left if isinstance(left, list) else [left]
@@ -136,7 +136,7 @@ def _without(value: Any, key: str) -> Any:
 
 @native("jsonb_set(jsonb, text[], jsonb)", "jsonb_set(jsonb, text[], jsonb, bool)")
 def _set(value: Any, path: list[str | None], new: Any, create: bool = True) -> Any:
-    """A copy of a value with another at a path; the same where the path leads nowhere."""
+    """Return a copy with a new value at a path; unchanged if the path does not exist."""
     if not isinstance(value, (dict, list)):
         raise SqlError("cannot set path in scalar")
     if not path or path[0] is None:

@@ -1,4 +1,4 @@
-"""How tables and compiled statements lie in SQLite: names of tables and columns, SQL, and its places for parameters."""
+"""The names of tables and columns in SQLite, and compiled statements with their parameter slots."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalog import Kind, Table, Type
-from .sqlite_calls import Udf
+from .sqlite_functions import Udf
 from .sqlite_storage import fit_limits, named_column, stored_value
 
 
 @dataclass(frozen=True, slots=True)
 class Physical:
-    """A table as it lies in the file."""
+    """A table as stored in the file."""
 
     id: int
     table: Table
@@ -27,7 +27,7 @@ class Physical:
 
 
 def index_key(physical: Physical, name: str) -> str:
-    """What stands for a column in an index. A numeric without a scale may be written in several ways."""
+    """Return the SQL of an indexed column; a numeric without a scale has several spellings and needs normalising."""
     column, place = physical.table.column(name), physical.columns[name]
     if column is not None and column.type.kind == Kind.NUMERIC and column.type.scale is None:
         return f"CASE WHEN instr({place}, '.') THEN rtrim(rtrim({place}, '0'), '.') ELSE {place} END"
@@ -36,7 +36,7 @@ def index_key(physical: Physical, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A source of FROM in the SQL: its alias and its columns."""
+    """A source of FROM in the SQL: its alias and columns."""
 
     alias: str
     columns: dict[str, str]
@@ -44,7 +44,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for a parameter: which one, and as what type it is bound."""
+    """A parameter slot: which parameter, and its bound type."""
 
     parameter: int
     kind: str
@@ -55,7 +55,7 @@ class Slot:
 
 @dataclass(slots=True)
 class Compiled:
-    """SQL for SQLite, and all that it takes to run it."""
+    """SQL for SQLite with everything needed to run it."""
 
     sql: str
     slots: list[Slot]
@@ -66,7 +66,7 @@ class Compiled:
 
 
 def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mapping[str, Any]) -> list[Any]:
-    """The values of a statement's places, as they lie in SQLite."""
+    """Return the values for the slots of a statement, in stored form."""
     values: list[Any] = []
     for slot in compiled.slots:
         if slot.parameter < 0:

@@ -12,9 +12,9 @@ from functools import partial
 
 from ...errors import SqlError
 from ..sql.casts import round_half_up
+from ..sql.expression_types import INTEGERS, long_name
 from ..sql.literals import EXACT, LIMITS, to_float4
-from ..sql.types import INTEGERS, long_name
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 ZERO = "division by zero"
 
@@ -22,7 +22,7 @@ ZERO = "division by zero"
 # -- whole numbers ---------------------------------------------------------------------------------------------
 
 
-def _bounded(kind: str, compute: Callable[[int, int], int]) -> Callable[[int, int], int]:
+def _bounded_operation(kind: str, compute: Callable[[int, int], int]) -> Callable[[int, int], int]:
     limit = LIMITS[kind]
 
     def run(left: int, right: int) -> int:
@@ -52,13 +52,13 @@ def _remainder(left: int, right: int) -> int:
 
 
 for _kind in INTEGERS:
-    native(f"+({_kind}, {_kind})")(_bounded(_kind, lambda a, b: a + b))
-    native(f"-({_kind}, {_kind})")(_bounded(_kind, lambda a, b: a - b))
-    native(f"*({_kind}, {_kind})")(_bounded(_kind, lambda a, b: a * b))
-    native(f"/({_kind}, {_kind})")(_bounded(_kind, _quotient))
-    native(f"%({_kind}, {_kind})", f"mod({_kind}, {_kind})")(_bounded(_kind, _remainder))
-    native(f"negative({_kind})")(partial(_bounded(_kind, lambda a, b: a - b), 0))
-    native(f"abs({_kind})")(partial(_bounded(_kind, lambda a, b: abs(b)), 0))
+    native(f"+({_kind}, {_kind})")(_bounded_operation(_kind, lambda a, b: a + b))
+    native(f"-({_kind}, {_kind})")(_bounded_operation(_kind, lambda a, b: a - b))
+    native(f"*({_kind}, {_kind})")(_bounded_operation(_kind, lambda a, b: a * b))
+    native(f"/({_kind}, {_kind})")(_bounded_operation(_kind, _quotient))
+    native(f"%({_kind}, {_kind})", f"mod({_kind}, {_kind})")(_bounded_operation(_kind, _remainder))
+    native(f"negative({_kind})")(partial(_bounded_operation(_kind, lambda a, b: a - b), 0))
+    native(f"abs({_kind})")(partial(_bounded_operation(_kind, lambda a, b: abs(b)), 0))
 
 
 # -- doubles ---------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ for _kind in ("float4", "float8"):
 
 
 def float_round(value: float) -> float:
-    """Half to even."""
+    """Round half to even."""
     return value if math.isinf(value) or abs(value) >= 2**52 else math.copysign(float(round(value)), value)
 
 
@@ -161,7 +161,7 @@ def scale_of(value: Decimal) -> int:
 
 
 def _weight(value: Decimal) -> tuple[int, int]:
-    """The weight and the first digit of a number in base 10000, as PostgreSQL keeps it."""
+    """Return the weight and the first digit of a number in base 10000, as PostgreSQL stores it."""
     if value.is_zero():
         return 0, 0
     weight = value.adjusted() // 4
@@ -169,7 +169,7 @@ def _weight(value: Decimal) -> tuple[int, int]:
 
 
 def select_scale(left: Decimal, right: Decimal) -> int:
-    """How many decimals a quotient has: at least 16 significant digits, and no fewer than its operands."""
+    """Return the decimals of a quotient: at least 16 significant digits, and no fewer than its operands have."""
     weight1, first1 = _weight(left)
     weight2, first2 = _weight(right)
     weight = weight1 - weight2 - (1 if first1 <= first2 else 0)
@@ -186,13 +186,13 @@ def divide(left: Decimal, right: Decimal, scale: int | None = None) -> Decimal:
     return quotient.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=enough)
 
 
-def _limited(value: Decimal) -> Decimal:
+def _check_digits(value: Decimal) -> Decimal:
     if not value.is_zero() and value.adjusted() > 131_071:
         raise SqlError("value overflows numeric format")
     return value
 
 
-def _scaled(value: Decimal, scale: int) -> Decimal:
+def _to_scale(value: Decimal, scale: int) -> Decimal:
     exponent = int(value.as_tuple().exponent)
     return (
         value
@@ -203,17 +203,17 @@ def _scaled(value: Decimal, scale: int) -> Decimal:
 
 @native("+(numeric, numeric)")
 def _add(left: Decimal, right: Decimal) -> Decimal:
-    return _limited(EXACT.add(left, right))
+    return _check_digits(EXACT.add(left, right))
 
 
 @native("-(numeric, numeric)")
 def _subtract(left: Decimal, right: Decimal) -> Decimal:
-    return _limited(EXACT.subtract(left, right))
+    return _check_digits(EXACT.subtract(left, right))
 
 
 @native("*(numeric, numeric)")
 def _multiply(left: Decimal, right: Decimal) -> Decimal:
-    return _limited(EXACT.multiply(left, right))
+    return _check_digits(EXACT.multiply(left, right))
 
 
 native("/(numeric, numeric)")(lambda left, right: divide(left, right))
@@ -224,7 +224,7 @@ def _numeric_remainder(left: Decimal, right: Decimal) -> Decimal:
     if right.is_zero():
         raise SqlError(ZERO)
     scale = max(scale_of(left), scale_of(right))
-    return _scaled(EXACT.remainder(left, right), scale)
+    return _to_scale(EXACT.remainder(left, right), scale)
 
 
 native("negative(numeric)")(lambda value: EXACT.minus(value) if value else value)
@@ -241,4 +241,4 @@ def _round_to(value: Decimal, scale: int) -> Decimal:
 
 def numeric_sqrt(value: Decimal, scale: int) -> Decimal:
     digits = max(value.adjusted() // 2, 0) + scale + 12
-    return _scaled(Context(prec=digits).sqrt(value), scale)
+    return _to_scale(Context(prec=digits).sqrt(value), scale)

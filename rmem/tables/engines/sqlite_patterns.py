@@ -11,7 +11,7 @@ import regex  # type: ignore[import-untyped]
 
 from ...errors import SqlError, StatementTimeoutError
 from ..deadline import left
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 LONGEST = 10.0
 """Seconds that one match may take where the statement has no time limit."""
@@ -19,8 +19,8 @@ LONGEST = 10.0
 
 @lru_cache(maxsize=512)
 def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
-    """A LIKE pattern as a regular expression that never goes back behind a `%`: where the part after it is found first
-    is as good as any later place."""
+    """Convert a LIKE pattern to a regular expression that never backtracks over a `%`: the first match of what follows
+    is as good as any later one."""
     parts = [""]
     at = 0
     while at < len(pattern):
@@ -40,7 +40,7 @@ def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
     first, *middle = parts
     last = f".*{middle.pop()}" if middle else ""
     text = first + "".join(f"(?>.*?{part})" for part in middle) + last + r"\Z"
-    return _compiled(text, regex.DOTALL | (regex.IGNORECASE if folds else 0), pattern)
+    return _compile(text, regex.DOTALL | (regex.IGNORECASE if folds else 0), pattern)
 
 
 native("like(text, text, text)")(lambda *given: like(*given))
@@ -48,7 +48,7 @@ native("ilike(text, text, text)")(lambda *given: like(*given, folds=True))
 
 
 def like(text: str, pattern: str, escape: str, *, folds: bool = False) -> bool:
-    return _matched("match", like_pattern(pattern, escape, folds), text) is not None
+    return _run_match("match", like_pattern(pattern, escape, folds), text) is not None
 
 
 _ESCAPES = {"y": r"\b", "Y": r"\B", "m": r"\b(?=\w)", "M": r"\b(?<=\w)", "Z": r"\Z", "A": r"\A"}
@@ -56,7 +56,7 @@ _ESCAPES = {"y": r"\b", "Y": r"\B", "m": r"\b(?=\w)", "M": r"\b(?<=\w)", "Z": r"
 
 @lru_cache(maxsize=512)
 def expression(pattern: str, flags: str = "") -> Any:
-    """A regular expression of PostgreSQL, with the letters of its flags."""
+    """Compile a PostgreSQL regular expression with its flags."""
     found = regex.DOTALL | regex.VERSION0
     for flag in flags:
         if flag == "i":
@@ -68,16 +68,16 @@ def expression(pattern: str, flags: str = "") -> Any:
         elif flag == "x":
             found |= regex.VERBOSE
         elif flag == "q":
-            return _compiled(regex.escape(pattern), found, pattern)
+            return _compile(regex.escape(pattern), found, pattern)
         elif flag not in "gst":
             raise SqlError(f'invalid regular expression option: "{flag}"')
     if "|" in pattern and not regex.search(r"[*+?}]\?", pattern):
         found |= regex.POSIX  # the longest match, not the first
-    return _compiled(_rewritten(pattern, lines=bool(found & regex.MULTILINE)), found, pattern)
+    return _compile(_rewrite(pattern, lines=bool(found & regex.MULTILINE)), found, pattern)
 
 
-def _rewritten(pattern: str, *, lines: bool) -> str:
-    """What PostgreSQL writes in another way than Python."""
+def _rewrite(pattern: str, *, lines: bool) -> str:
+    """Rewrite what PostgreSQL writes differently from Python."""
     if pattern.startswith("***:"):
         pattern = pattern[4:]
     elif pattern.startswith("***="):
@@ -117,7 +117,7 @@ def _rewritten(pattern: str, *, lines: bool) -> str:
     return "".join(out)
 
 
-def _compiled(text: str, flags: int, pattern: str) -> Any:
+def _compile(text: str, flags: int, pattern: str) -> Any:
     if len(text) > 20_000:
         raise SqlError("invalid regular expression: it is too long")
     try:
@@ -131,7 +131,7 @@ def _seconds() -> float:
     return LONGEST if seconds is None else seconds
 
 
-def _matched(how: str, pattern: Any, text: str) -> Any:
+def _run_match(how: str, pattern: Any, text: str) -> Any:
     try:
         return getattr(pattern, how)(text, timeout=_seconds(), concurrent=True)
     except TimeoutError:
@@ -139,11 +139,11 @@ def _matched(how: str, pattern: Any, text: str) -> Any:
 
 
 def search(pattern: str, text: str, flags: str = "") -> Any:
-    return _matched("search", expression(pattern, flags), text)
+    return _run_match("search", expression(pattern, flags), text)
 
 
 def every(pattern: str, text: str, flags: str = "") -> list[Any]:
-    """All matches, one after the other."""
+    """Yield all matches."""
     try:
         return list(expression(pattern, flags).finditer(text, timeout=_seconds(), concurrent=True))
     except TimeoutError:
@@ -175,14 +175,14 @@ def _replace(text: str, pattern: str, new: str, flags: str = "") -> str:
     out = []
     at = 0
     for found in every(pattern, text, flags):
-        out += [text[at : found.start()], _filled(new, found)]
+        out += [text[at : found.start()], _fill_groups(new, found)]
         at = found.end()
         if "g" not in flags:
             break
     return "".join([*out, text[at:]])
 
 
-def _filled(new: str, found: Any) -> str:
+def _fill_groups(new: str, found: Any) -> str:
     """`\\1` and `\\&` in a replacement."""
 
     def part(mark: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ def owner_of(physical: Physical, column: str) -> cache.Owner:
 def load(
     connection: sqlite3.Connection, catalogue: int, physical: Physical, column: str, index: Packable
 ) -> tuple[int, int | None]:
-    """Fill an empty index; which version it has (0: none), and the first segment that cannot be trusted."""
+    """Fill an empty index; return its version (0: none) and the first unusable segment."""
     found = cache.load_chain(connection, index.absorb, index.is_sound, owner_of(physical, column))
     if found.changes is None:
         return 0, found.distrusted
@@ -38,7 +38,7 @@ def load(
 def pack(
     connection: sqlite3.Connection, physical: Physical, column: str, index: Packable, known: Version, least: int
 ) -> list[Segment]:
-    """What there is to write: all spans again if too many of their rows have changed, and the rows behind them."""
+    """Return what to write: all spans if too many of their rows changed, and the rows after them."""
     owner = owner_of(physical, column)
     chain = cache.chain_of(connection, owner)
     covered, rows = (chain[-1][1], sum(span[2] for span in chain)) if chain else (0, 0)
@@ -61,7 +61,7 @@ def write(connection: sqlite3.Connection, physical: Physical, column: str, packe
 
 
 def vectors(connection: sqlite3.Connection, physical: Physical, column: str, rows: Rows) -> dict[int, bytes]:
-    """The vectors of some rows as they are stored."""
+    """Return the stored vectors of some rows."""
     found = select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
     return {row: stored for row, stored in found if stored is not None}
 
@@ -69,13 +69,13 @@ def vectors(connection: sqlite3.Connection, physical: Physical, column: str, row
 def outdated(
     connection: sqlite3.Connection, tables: Iterable[Physical]
 ) -> Iterator[tuple[Physical, str, Segment, Changes]]:
-    """The segments that hold rows which were changed or deleted since, and what became of these."""
+    """Yield the segments with rows that were changed or deleted since, and what became of them."""
     touching = "c.table_id = s.table_id AND c.n > s.changes AND c.row BETWEEN s.first_seq AND s.last_seq"
     stale = connection.execute(
         "SELECT table_id, place, first_seq, last_seq, rows, changes FROM table_segments s "
         f"WHERE EXISTS (SELECT 1 FROM table_changes c WHERE {touching})"
     ).fetchall()
-    places = {(one.id, place): (one, name) for one in tables for name, place in one.columns.items()}
+    places = {(physical.id, place): (physical, name) for physical in tables for name, place in physical.columns.items()}
     for table, place, *rest in stale:
         physical, column = places[table, place]
         span = (rest[0], rest[1], rest[2], rest[3])

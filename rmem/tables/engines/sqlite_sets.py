@@ -11,7 +11,7 @@ from ...errors import SqlError
 from ..sql import functions
 from ..sql.scope import Source
 from ..sql.times import Interval
-from .sqlite_calls import Native, scalar
+from .sqlite_functions import Native, scalar
 from .sqlite_json import as_text
 from .sqlite_storage import writer
 from .sqlite_times import add_interval
@@ -50,10 +50,10 @@ def _read(kind: str, text: str) -> str:
 
 
 def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
-    """A function from the arguments of a set function to the JSON of its rows."""
+    """Return a function from the arguments of a set function to the JSON of its rows."""
     rows = _SETS[name]
     writers = [writer(kind) for kind in kinds]
-    one = len(kinds) == 1
+    single = len(kinds) == 1
 
     def stored(value: Any, at: int) -> Any:
         item = None if value is None and kinds[at] != "jsonb" else writers[at](value)
@@ -63,7 +63,7 @@ def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
 
     def run(*arguments: Any) -> str:
         found = rows(*arguments)
-        if one:
+        if single:
             return json.dumps([stored(value, 0) for value in found])
         return json.dumps([json.dumps([stored(value, at) for at, value in enumerate(row)]) for row in found])
 

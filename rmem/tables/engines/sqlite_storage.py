@@ -22,6 +22,7 @@ import numpy as np
 from ...errors import SqlError
 from ..catalog import Column, Type
 from ..sql.casts import fit_numeric
+from ..sql.expression_types import NAMES, element, is_array, long_name
 from ..sql.json_values import decimal_text, json_text, order_key, parse_json, plain
 from ..sql.literals import read, to_float4
 from ..sql.times import (
@@ -34,7 +35,6 @@ from ..sql.times import (
     time_number,
     time_of,
 )
-from ..sql.types import NAMES, element, is_array, long_name
 
 Stored = int | float | str | bytes | None
 _COUNTS = struct.Struct("<ii")
@@ -42,14 +42,14 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def collation(kind: str) -> str:
-    """The collation in which a type is compared; empty where SQLite's own order is right."""
+    """Return the collation of a type; empty if SQLite's own order is right."""
     if kind in ("numeric", "interval", "jsonb"):
         return f"rmem_{kind}"
     return "rmem_array" if is_array(kind) else ""
 
 
 def column_type(kind: str) -> str:
-    """What a column of a type is in SQLite."""
+    """Return the SQLite type of a column."""
     if kind in ("int2", "int4", "int8", "bool", "timestamptz", "timestamp", "date", "time"):
         return "INTEGER"
     if kind in ("float4", "float8"):
@@ -62,7 +62,7 @@ def text_sql(text: str) -> str:
 
 
 def literal_sql(stored: Any) -> str:
-    """A stored value written into a statement."""
+    """Write a stored value as an SQL literal."""
     if stored is None:
         return "NULL"
     if isinstance(stored, bytes):
@@ -120,7 +120,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 @lru_cache(maxsize=512)
 def writer(kind: str) -> Callable[[Any], Stored]:
-    """A function from plain values of a type to stored ones. It is never given None."""
+    """Return a function from plain to stored values of a type. It never gets None."""
     if kind in WRITERS or not is_array(kind):
         return WRITERS.get(kind, _same)
     inner = writer(element(kind))
@@ -133,7 +133,7 @@ def writer(kind: str) -> Callable[[Any], Stored]:
 
 @lru_cache(maxsize=512)
 def reader(kind: str) -> Callable[[Any], Any]:
-    """A function from stored values of a type to plain ones. It is never given None."""
+    """Return a function from stored to plain values of a type. It never gets None."""
     if kind in READERS or not is_array(kind):
         return READERS.get(kind, _same)
     inner = reader(element(kind))
@@ -176,7 +176,7 @@ _RESULTS: dict[str, Callable[[Any], Any]] = {
 
 @lru_cache(maxsize=512)
 def answer(kind: str) -> Callable[[Any], Any] | None:
-    """A function from stored values to those that a Result holds; None where they are the same."""
+    """Return a function from stored values to those of a Result; None if they are the same."""
     if kind in _RESULTS or not is_array(kind):
         return _RESULTS.get(kind)
     inner = answer(element(kind))
@@ -189,7 +189,7 @@ def answer(kind: str) -> Callable[[Any], Any] | None:
 
 
 def stored_value(value: Any, kind: str) -> Stored:
-    """A caller's value (a parameter, or one of a bulk insert) as a column of this type holds it."""
+    """Convert a caller's value (a parameter, or one of a bulk insert) to its stored form."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -217,7 +217,7 @@ def _stored_array(value: Any, kind: str) -> Stored:
 
 
 def plain_item(item: Any, kind: str) -> Any:
-    """One element of a caller's list in the plain form."""
+    """Convert one element of a caller's list to its plain form."""
     if isinstance(item, str):
         return read(item, kind)
     expected: dict[str, tuple[type, ...]] = {
@@ -236,7 +236,7 @@ def plain_item(item: Any, kind: str) -> Any:
 
 
 def stored_vector(value: Any, kind: str) -> bytes:
-    """A vector or a list of vectors as 32-bit floats; what is not finite is refused."""
+    """Convert vectors to 32-bit floats; refuse non-finite numbers."""
     try:
         with np.errstate(over="ignore"):  # what is too large becomes infinity, and is refused below
             data = np.asarray(value, dtype="<f4")
@@ -272,7 +272,7 @@ _INCOMING: dict[str, Callable[[Any], Stored]] = {
 
 
 class named_column:
-    """Errors inside say which column they are about."""
+    """Context manager that adds the column to errors."""
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -290,7 +290,7 @@ def has_limits(limits: Type) -> bool:
 
 
 def fit_limits(stored: Any, limits: Type, column: str) -> Any:
-    """A stored value that fits into a column with limits: a varchar, a numeric(p, s), a vector of a dimension."""
+    """Fit a stored value to a column's limits: varchar, numeric(p, s), the dimension of a vector."""
     if stored is None:
         return None
     if limits.length is not None and len(stored) > limits.length:
@@ -307,7 +307,7 @@ def fit_limits(stored: Any, limits: Type, column: str) -> Any:
 
 
 def bulk_writer(column: Column) -> Callable[[Any], Stored]:
-    """A function from checked values of a bulk insert to stored ones."""
+    """Return a function from checked values of a bulk insert to stored ones."""
     kind, limits, name = NAMES[column.type.kind], column.type, column.name
 
     def write(value: Any) -> Stored:
@@ -326,7 +326,8 @@ def bulk_writer(column: Column) -> Callable[[Any], Stored]:
 
 @lru_cache(maxsize=256)
 def sort_key(kind: str) -> Callable[[Any], Any]:
-    """A function from a plain value to what Python orders and hashes as PostgreSQL does in the collation C."""
+    """Return a function from a plain value to a key that Python orders and hashes as PostgreSQL does in the collation
+    C."""
     if kind == "jsonb":
         return order_key
     if kind == "interval":

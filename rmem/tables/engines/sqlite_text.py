@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.casts import text_of
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 MAX_TEXT = 64_000_000
 """The longest text that a function may make."""
@@ -46,7 +46,7 @@ def _concat_ws(kinds: tuple[str, ...], separator: str | None, *values: Any) -> s
 
 
 def _shown(value: Any, kind: str) -> str:
-    """As functions print values: booleans are t and f."""
+    """Format a value as text functions do: booleans are t and f."""
     return ("t" if value else "f") if kind == "bool" else text_of(value, kind)
 
 

@@ -22,11 +22,11 @@ from ..sql.times import (
     to_local,
     to_utc,
 )
-from .sqlite_calls import native
+from .sqlite_functions import native
 
 
 def add_interval(micros: int, interval: Interval, sign: int = 1) -> int:
-    """A timestamp and an interval: months first, then days, then time."""
+    """Add an interval to a timestamp: months first, then days, then time."""
     if interval.months:
         days, rest = divmod(micros, DAY)
         date = date_of(days)
@@ -55,7 +55,7 @@ def _between(left: int, right: int) -> Interval:
 
 
 def _split(value: int, unit: int) -> tuple[int, int]:
-    """Whole units towards zero, and the rest with the same sign."""
+    """Split into whole units towards zero and a rest with the same sign."""
     whole, rest = divmod(abs(value), unit)
     return (whole, rest) if value >= 0 else (-whole, -rest)
 
@@ -75,14 +75,14 @@ native("negative(interval)")(lambda value: Interval(-value.months, -value.days, 
 
 @native("*(interval, float8)")
 def interval_times(interval: Interval, factor: float) -> Interval:
-    return _scaled(interval, lambda part: part * factor)
+    return _scale_interval(interval, lambda part: part * factor)
 
 
 native("*(float8, interval)")(lambda factor, interval: interval_times(interval, factor))
 
 
-def _scaled(interval: Interval, scale: Callable[[int], float]) -> Interval:
-    """Parts of months become days, parts of days become time, as PostgreSQL does it."""
+def _scale_interval(interval: Interval, scale: Callable[[int], float]) -> Interval:
+    """Turn fractions of months into days and of days into time, as PostgreSQL does."""
     months, days = scale(interval.months), scale(interval.days)
     whole_months, whole_days = int(months), int(days)
     month_days = _nearest((months - whole_months) * 30)
@@ -105,7 +105,7 @@ _CLOCK_FIELDS = ("hour", "minute", "second")
 
 
 def field(name: str, value: Any, kind: str) -> Decimal:
-    """What EXTRACT gives."""
+    """Return a field as EXTRACT does."""
     if kind == "interval":
         return _interval_field(name, value)
     if kind == "date" and name in _CLOCK_FIELDS:

@@ -7,8 +7,8 @@ from sqlglot import exp
 from ...errors import SqlUnsupportedError
 from ..catalog import ROW, Column, Table
 from ..sql.define import bind_value
+from ..sql.expression_types import NAMES
 from ..sql.scope import Source
-from ..sql.types import NAMES
 from .sqlite_compile import Compiler
 from .sqlite_layout import Compiled, Physical, Placed, index_key
 
@@ -27,14 +27,14 @@ def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
 
 
 def assign(compiler: Compiler, node: exp.Expression, column: Column) -> str:
-    """A value as a column takes it."""
+    """Compile a value for a column."""
     if "default" in node.meta:
         return default_sql(compiler, column)
     return compiler.expressions.assign_sql(node, NAMES[column.type.kind], column.type, column.name)
 
 
 def default_sql(compiler: Compiler, column: Column) -> str:
-    """What a column holds when nothing is said about it."""
+    """Compile the default of a column."""
     if column.serial:
         return f"rmem_nextval({compiler.sequence(column)})"
     if column.default is None:

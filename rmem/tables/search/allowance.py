@@ -1,5 +1,5 @@
-"""How much memory the search indexes of a process may take together. Those that were not used for longest go first;
-they are built again when they are asked for."""
+"""Limit the memory of all search indexes of a process. The least recently used are dropped, and built again when
+needed."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ class Allowance:
         self._held: dict[Held, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
 
     def bound(self, most: int) -> None:
-        """Allow less, or more, from now on."""
+        """Change the limit."""
         self._most = most
 
     def use(self, needed: dict[Held, Callable[[], None]]) -> None:
-        """Things that are in use now, each with what lets it go."""
+        """Register things in use, each with the function that drops it."""
         with self._lock:
-            for one, let_go in needed.items():
-                self._forget(one)
-                self._held[one] = one.nbytes, let_go
-                self._total += self._held[one][0]
+            for held, let_go in needed.items():
+                self._forget(held)
+                self._held[held] = held.nbytes, let_go
+                self._total += self._held[held][0]
             gone = []
-            for one in list(self._held):
+            for held in list(self._held):
                 if self._total <= self._most:
                     break
-                if one not in needed:
-                    gone.append(self._held[one][1])
-                    self._forget(one)
+                if held not in needed:
+                    gone.append(self._held[held][1])
+                    self._forget(held)
         for let_go in gone:
             let_go()
 
     def release(self, those: Iterable[Held]) -> None:
-        """Things that are gone."""
+        """Unregister things that are gone."""
         with self._lock:
-            for one in those:
-                self._forget(one)
+            for held in those:
+                self._forget(held)
 
-    def _forget(self, one: Held) -> None:
-        size, _ = self._held.pop(one, (0, None))
+    def _forget(self, held: Held) -> None:
+        size, _ = self._held.pop(held, (0, None))
         self._total -= size
 
 
 def quarter_of_memory() -> int:
-    """A quarter of what this machine has; 2 GiB where it does not say."""
+    """Return a quarter of this machine's memory; 2 GiB if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     except (AttributeError, OSError, ValueError):

@@ -1,5 +1,5 @@
-"""Run a statement. A search that wants the best few rows is run on the best few, and on more of them until
-enough pass its WHERE; the answer is what a run on all rows would give."""
+"""Run a statement. A search for the best few rows runs on those, and on more until enough pass its WHERE; the result is
+that of a run on all rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 4  # a try with more than this part of a table is a try with all
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A bound statement, what it searches if it does, and what it needs to run."""
+    """A bound statement with its search plan, if any, and what it needs to run."""
 
     tree: exp.Expression
     search: SearchPlan | None
@@ -69,15 +69,15 @@ def _start(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Sear
     if statement.search is None:
         return SearchRun([], {})
 
-    def ask(query: exp.Expression) -> Result:
+    def run_query(query: exp.Expression) -> Result:
         plan = plan_search(query.copy(), statement.catalogue, statement.parameters) if has_search(query) else None
         return run(engine, indexes, Statement(query, plan, statement.catalogue, statement.parameters))
 
-    return start_search(statement.search, statement.catalogue, indexes, statement.parameters, ask)
+    return start_search(statement.search, statement.catalogue, indexes, statement.parameters, run_query)
 
 
 def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) -> Result | None:
-    """The answer if the best rows hold it; None if all rows have to be asked."""
+    """Return the result if the best rows are enough; None if all rows are needed."""
     plan = statement.search
     ranking = None if plan is None else plan.ranking
     counts = None if ranking is None else ranking.counts(statement.parameters)
@@ -91,9 +91,9 @@ def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) ->
     while count * _MOST <= scores.rows.size:
         rows, _ = scores.best(count, ties=ranking.ties)
         candidates = rows if narrowed is None else rows[np.isin(rows, narrowed)]
-        for one, operator in zip(search.scores, plan.operators, strict=True):
+        for score, operator in zip(search.scores, plan.operators, strict=True):
             if operator.alias == ranking.alias:
-                one.know(candidates)
+                score.know(candidates)
         found = engine.run(statement.plan_on(search, {**search.narrowed, ranking.alias: candidates}))
         if len(found.rows) >= limit:
             return found

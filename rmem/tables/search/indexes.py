@@ -1,8 +1,7 @@
-"""The search indexes of a workspace: one for each column that a statement searches, loaded from its segments or built
-when it is first asked for, and kept up with the table, whoever writes to it. Where the engine keeps segments, what an
-index has learned is written there now and then.
+"""The search indexes of a workspace: one per searched column, loaded from its segments or built at first use, and kept
+up to date with the table, whoever writes to it. Engines with segments store them from time to time.
 
-An index declared with `USING deeplake_index` is one of these; a column without one is searched just the same."""
+An index declared with `USING deeplake_index` is one of these; a column without one is searched in the same way."""
 
 from __future__ import annotations
 
@@ -35,16 +34,16 @@ SAVE_FROM = 2048  # rows missing or outdated in the segments of an index that ar
 SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of their table are brought up to date
 
 
-class Followed(Protocol):
-    """What an index reads of an engine."""
+class ChangeSource(Protocol):
+    """What an index reads from an engine."""
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> Changes: ...
 
 
 class _Follower:
-    """An index and the version of the table that it knows."""
+    """An index and the table version that it has read."""
 
-    def __init__(self, table: str, column: Column, engine: Followed) -> None:
+    def __init__(self, table: str, column: Column, engine: ChangeSource) -> None:
         self.table, self.column = table, column
         self._segments = engine if isinstance(engine, SegmentStore) else None
         self.start_again()
@@ -55,7 +54,7 @@ class _Follower:
         self._behind = 0  # rows that its segments may lack
 
     def load(self) -> None:
-        """Begin with the segments, if there are any."""
+        """Load the segments, if there are any."""
         if self.version == 0 and self._segments is not None and not isinstance(self.index, VectorsColumn):
             try:
                 self.version = self._segments.load_segments(self.table, self.column.name, self.index)
@@ -86,7 +85,7 @@ class _Follower:
                 raise
 
     def save(self, least: int) -> None:
-        """Keep what there is to keep. Nothing that goes wrong here concerns the caller."""
+        """Store new segments, best effort."""
         if self._behind < least or self._segments is None or isinstance(self.index, VectorsColumn):
             return
         self._behind = 0
@@ -111,9 +110,9 @@ def _new_index(table: str, column: Column, segments: SegmentStore | None) -> Col
 
 
 class SearchIndexes:
-    """Safe to use from many threads. What it hands out is as it was when it was asked for."""
+    """Thread-safe. What it returns is a snapshot."""
 
-    def __init__(self, engine: Followed, *, allowance: Allowance = SHARED) -> None:
+    def __init__(self, engine: ChangeSource, *, allowance: Allowance = SHARED) -> None:
         self._engine, self._allowance = engine, allowance
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
@@ -121,9 +120,9 @@ class SearchIndexes:
         self._inserted: Counter[str] = Counter()
         weakref.finalize(self, _release, allowance, self._followers)
 
-    def inserted(self, table: Table, rows: int) -> None:
-        """Called after rows were inserted: bring declared indexes up to date now and then, or the first search of every
-        process would have to."""
+    def after_insert(self, table: Table, rows: int) -> None:
+        """Update declared indexes from time to time after inserts, so that the first search of each process need
+        not."""
         declared = [name for index in table.indexes if index.method == SEARCH for name in index.columns]
         self._inserted[table.name] += rows
         if declared and self._inserted[table.name] >= SAVE_BULK and isinstance(self._engine, SegmentStore):
@@ -131,20 +130,20 @@ class SearchIndexes:
             self.follow(table, declared)
 
     def follow(self, table: Table, names: Iterable[str], *, save_from: int = SAVE_FROM) -> dict[str, ColumnIndex]:
-        """The indexes of some columns of a table, brought up to its present state."""
+        """Return the indexes of some columns of a table, brought up to date."""
         with self._lock:
             following = self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
-            for one in followers.values():
-                one.load()
-            for version in sorted({one.version for one in followers.values()}):
-                self._catch_up(table, [one for one in followers.values() if one.version == version])
-            for one in followers.values():
-                one.read()
-                one.save(save_from)
-            found = {name: one.index for (_, name), one in followers.items()}
-        self._allowance.use({one: _Dropping(self, key, one) for key, one in followers.items()})
+            for follower in followers.values():
+                follower.load()
+            for version in sorted({follower.version for follower in followers.values()}):
+                self._catch_up(table, [follower for follower in followers.values() if follower.version == version])
+            for follower in followers.values():
+                follower.read()
+                follower.save(save_from)
+            found = {name: follower.index for (_, name), follower in followers.items()}
+        self._allowance.use({follower: _Dropping(self, key, follower) for key, follower in followers.items()})
         return found
 
     def _follower(self, table: Table, name: str) -> _Follower:
@@ -157,25 +156,25 @@ class SearchIndexes:
             return known
 
     def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
-        """Take what happened since the version that these have in common."""
-        names = [one.column.name for one in followers]
+        """Read what changed since the version that these followers share."""
+        names = [follower.column.name for follower in followers]
         more = True
         while more:
             found = self._engine.changes(table.name, names, followers[0].version)
             more = found.more
             if found.whole:
-                for one in followers:
-                    one.start_again()
+                for follower in followers:
+                    follower.start_again()
             if found.gone.size or found.rows.size:
-                told = _last_told(found.rows)
-                rows: Rows = found.rows[told]
-                for at, one in enumerate(followers):
-                    one.take(found, rows, [found.values[place][at] for place in told.tolist()])
-            for one in followers:
-                one.version = found.version
+                latest = _latest_places(found.rows)
+                rows: Rows = found.rows[latest]
+                for at, follower in enumerate(followers):
+                    follower.take(found, rows, [found.values[place][at] for place in latest.tolist()])
+            for follower in followers:
+                follower.version = found.version
 
     def scrub(self) -> None:
-        """Leave nothing in segments of rows that were changed or deleted by this workspace."""
+        """Remove from segments the rows that this workspace changed or deleted."""
         if not isinstance(self._engine, SegmentStore):
             return
         for table, name, segment, found in self._engine.outdated_segments():
@@ -189,7 +188,7 @@ class SearchIndexes:
                 self._engine.replace_segment(table.name, name, fresh)
 
     def keep_only(self, tables: Collection[str]) -> None:
-        """Drop the indexes of tables that are no more."""
+        """Drop the indexes of tables that no longer exist."""
         with self._lock:
             gone = [key for key in self._followers if key[0] not in tables]
             dropped = [self._followers.pop(key) for key in gone]
@@ -197,14 +196,14 @@ class SearchIndexes:
             self._allowance.release(dropped)
 
     def drop(self, key: Key, follower: _Follower) -> None:
-        """Let an index go, unless there is another in its place."""
+        """Drop an index, unless another has replaced it."""
         with self._lock:
             if self._followers.get(key) is follower:
                 del self._followers[key]
 
 
 class _Dropping:
-    """Lets an index go; does not keep its workspace."""
+    """Drops an index; holds only a weak reference to its workspace."""
 
     def __init__(self, indexes: SearchIndexes, key: Key, follower: _Follower) -> None:
         self._indexes, self._key, self._follower = weakref.ref(indexes), key, follower
@@ -219,8 +218,8 @@ def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
     allowance.release(followers.values())
 
 
-def _last_told(rows: Rows) -> Rows:
-    """The places of rows, each once: a row told twice counts as told last."""
+def _latest_places(rows: Rows) -> Rows:
+    """Return the positions of rows, the last one for a repeated row."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)
     _, last = np.unique(rows[::-1], return_index=True)

@@ -1,9 +1,8 @@
-"""The search operators in a statement: which there are, what they search, and for what.
+"""The search operators in a statement: what they search, and for what.
 
 - `column <#> query`: cosine on FLOAT4[], BM25 on TEXT, MaxSim on FLOAT4[][];
 - `(vector, text) <#> deeplake_hybrid_record(vector, 'words', weight of the vector, weight of the words)`;
-- `cosine_similarity(column, query)` and `bm25_similarity(column, 'words')`.
-"""
+- `cosine_similarity(column, query)` and `bm25_similarity(column, 'words')`."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ _FORMS = {Kind.VECTOR: COSINE, Kind.TEXT: BM25, Kind.VECTORS: MAXSIM}
 _BRACKETS = str.maketrans("{}", "[]")
 
 
-Ask = Callable[[exp.Expression], Result]
+RunQuery = Callable[[exp.Expression], Result]
 """Runs a query that stands inside another statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOperator:
-    """One operator of a statement: what it searches, and the expressions that say for what."""
+    """One operator of a statement: the searched columns, and the expressions of its query."""
 
     form: str
     alias: str
@@ -46,9 +45,9 @@ class SearchOperator:
     query: tuple[exp.Expr, ...]
     """One expression; of a hybrid search the vector, the words and perhaps their weights."""
 
-    def search(self, parameters: Sequence[Any], ask: Ask) -> Search:
-        """Evaluate the query; a part of it that is NULL makes every score NULL."""
-        values = [_evaluate(part, parameters, ask, self.shown) for part in self.query]
+    def search(self, parameters: Sequence[Any], run_query: RunQuery) -> Search:
+        """Evaluate the query; if a part of it is NULL, every score is NULL."""
+        values = [_evaluate(part, parameters, run_query, self.shown) for part in self.query]
         names = [f"{self.table.name}.{column.name}" for column in self.columns]
         if any(value is None for value in values[:2]):
             return Search(self, null=True)
@@ -64,7 +63,7 @@ class SearchOperator:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """An operator and what it searches for in one run."""
+    """An operator with the query values of one run."""
 
     operator: SearchOperator
     words: str | None = None
@@ -76,7 +75,7 @@ class Search:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for searches that give the same scores."""
+        """Return a key that is equal for searches with the same scores."""
         vectors = None if self.vectors is None else (self.vectors.shape, self.vectors.tobytes())
         operator = self.operator
         names = tuple(column.name for column in operator.columns)
@@ -84,7 +83,7 @@ class Search:
 
 
 class _NotConstant(Exception):
-    """Something whose value depends on the row."""
+    """An expression whose value depends on the row."""
 
 
 def is_search(node: exp.Expr) -> bool:
@@ -164,7 +163,7 @@ def _column(node: exp.Column, shown: str, catalogue: Mapping[str, Table]) -> tup
 
 
 def _query(node: exp.Expr) -> exp.Expr:
-    """What says what to search for: an expression, or a query that can be run by itself."""
+    """Return the query of an operator: an expression, or a subquery that can run by itself."""
     bare = _bare(node)
     if isinstance(bare, exp.Subquery) and isinstance(bare.this, exp.Select | exp.SetOperation) and stands_alone(bare):
         query: exp.Expr = bare.this.copy()
@@ -172,10 +171,10 @@ def _query(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _evaluate(node: exp.Expr, parameters: Sequence[Any], ask: Ask, shown: str) -> Any:
-    """`embedding <#> $1`, `embedding <#> (SELECT embedding FROM … WHERE …)`."""
+def _evaluate(node: exp.Expr, parameters: Sequence[Any], run_query: RunQuery, shown: str) -> Any:
+    """Evaluate `embedding <#> $1` or `embedding <#> (SELECT embedding FROM … WHERE …)`."""
     if isinstance(node, exp.Select | exp.SetOperation):
-        rows = ask(node).rows
+        rows = run_query(node).rows
         if len(rows) > 1:
             raise SqlError("more than one row returned by a subquery used as an expression")
         return rows[0][0] if rows else None
@@ -188,7 +187,7 @@ def _evaluate(node: exp.Expr, parameters: Sequence[Any], ask: Ask, shown: str) -
 
 
 def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
-    """The value of an expression that is the same for every row."""
+    """Return the value of an expression that is equal for every row."""
     node = _bare(node)
     if isinstance(node, exp.Literal):
         return node.this if node.is_string else float(node.this)
@@ -209,7 +208,7 @@ def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
 
 
 def whole(node: exp.Expr | None, parameters: Sequence[Any]) -> int | None:
-    """The value of LIMIT or OFFSET; None where it is no plain number."""
+    """Return the value of LIMIT or OFFSET; None if it is not a plain number."""
     value = None if node is None else number(node, parameters)
     return int(value) if value is not None and 0 <= value < math.inf and value == int(value) else None
 
@@ -229,7 +228,7 @@ def number(node: exp.Expr, parameters: Sequence[Any]) -> float | None:
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    """An expression without brackets and casts around it."""
+    """Strip brackets and casts."""
     while isinstance(node, exp.Paren | exp.Cast):
         node = node.this
     return node
@@ -267,7 +266,7 @@ def _weights(vector: Any, words: Any) -> tuple[float, float]:
 
 
 def _vectors(value: Any, where: str, *, many: bool) -> Matrix:
-    """The vectors of a query at unit length."""
+    """Return the query vectors at unit length."""
     expected = "vectors" if many else "a vector"
     if isinstance(value, str):
         try:
@@ -289,6 +288,6 @@ def _vectors(value: Any, where: str, *, many: bool) -> Matrix:
     return unit(matrix)
 
 
-def check_dimension(name: str, held: int | None, asked: int) -> None:
-    if held is not None and held != asked:
-        raise SqlError(f"{name} holds vectors of {held} numbers, the query has {asked}", field=name)
+def check_dimension(name: str, held: int | None, given: int) -> None:
+    if held is not None and held != given:
+        raise SqlError(f"{name} holds vectors of {held} numbers, the query has {given}", field=name)

@@ -15,7 +15,7 @@ _DEEP = 32
 
 
 def order_best_first(tree: exp.Expr, parameters: Sequence[Any]) -> bool:
-    """Give every ORDER BY of a similarity in the tree its direction; whether that hung on the value of a parameter."""
+    """Give every ORDER BY of a similarity its direction; return whether that depended on a parameter."""
     growth = Growth(parameters)
     for ordered in tree.find_all(exp.Ordered):
         if growth.grows(target(ordered)):
@@ -27,7 +27,7 @@ def order_best_first(tree: exp.Expr, parameters: Sequence[Any]) -> bool:
 
 
 def target(ordered: exp.Ordered) -> exp.Expr:
-    """What is ordered by: the expression itself, or the item of the SELECT that a name or a number stands for."""
+    """Return what is ordered by: the expression, or the SELECT item that a name or number refers to."""
     what = ordered.this
     place = what.meta.get("output")
     query = ordered.parent.parent if ordered.parent is not None else None
@@ -37,7 +37,7 @@ def target(ordered: exp.Ordered) -> exp.Expr:
 
 
 class Growth:
-    """Whether an expression is a similarity, or made of similarities so that it only grows with them."""
+    """Decides whether an expression is a similarity, or grows with similarities."""
 
     def __init__(self, parameters: Sequence[Any]) -> None:
         self._parameters = parameters
@@ -57,7 +57,7 @@ class Growth:
             return self.grows(node.this, deeper) and self._number(node.expression) is not None
         if isinstance(node, exp.Mul):
             sides = (node.this, node.expression), (node.expression, node.this)
-            return any(self.grows(one, deeper) and self._positive(other) for one, other in sides)
+            return any(self.grows(side, deeper) and self._positive(other) for side, other in sides)
         if isinstance(node, exp.Div):
             return self.grows(node.this, deeper) and self._positive(node.expression)
         if isinstance(node, exp.Anonymous) and node.name.lower() in _GROWING:

@@ -1,7 +1,7 @@
-"""From a statement with search operators to one that an engine can run: `rmem_score(k, alias._row)` where operators
-stood, the scores that answer it, and whether the best rows of one score are enough.
+"""Plan statements with search operators: replace them by `rmem_score(k, alias._row)`, and decide which scores are
+needed and whether the best rows of one score are enough.
 
-`SearchPlan` is what a statement says whatever the values of its parameters; `SearchRun` is one run of it."""
+`SearchPlan` does not depend on parameter values; `SearchRun` is one run of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .operators import (
     COSINE,
     HYBRID,
     MAXSIM,
-    Ask,
+    RunQuery,
     Search,
     SearchOperator,
     check_dimension,
@@ -43,7 +43,7 @@ _INDEX_METHODS = ("search", "deeplake_index")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best rows of one score of one table are wanted."""
+    """A request for the best rows by one score of one table."""
 
     score: int
     alias: str
@@ -53,15 +53,15 @@ class Ranking:
     """Whether rows of equal score are told apart by more than their number."""
 
     def counts(self, parameters: Sequence[Any]) -> tuple[int, int] | None:
-        """LIMIT and OFFSET; None where they are no plain numbers."""
+        """Return LIMIT and OFFSET; None if they are not plain numbers."""
         count = whole(self.limit, parameters)
         skipped = 0 if self.offset is None else whole(self.offset, parameters)
         return None if count is None or skipped is None else (count, skipped)
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """WHERE asks for a score of a table above a number."""
+class Threshold:
+    """A WHERE condition that a score is above a number."""
 
     score: int
     alias: str
@@ -71,7 +71,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """What a statement searches. Made once, used by many runs at a time."""
+    """What a statement searches. Built once, used by many runs at a time."""
 
     tree: exp.Expression
     operators: list[SearchOperator]
@@ -79,12 +79,12 @@ class SearchPlan:
     ranking: Ranking | None
     inner: list[Ranking]
     """Of SELECTs inside of the statement that want the best of one table and no more."""
-    bars: list[Bar]
+    bars: list[Threshold]
     by_value: bool
     """Whether an ORDER BY has its direction from the value of a parameter, so that the plan fits that value only."""
 
     def lines(self, parameters: Sequence[Any]) -> list[str]:
-        """What EXPLAIN says of the searches."""
+        """Return the lines of EXPLAIN about searches."""
         lines = [_line(operator) for operator in self.operators]
         counts = None if self.ranking is None else self.ranking.counts(parameters)
         if self.ranking is not None and counts is not None:
@@ -94,7 +94,7 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """The scores of one run, and the rows outside which a table has none that WHERE lets through."""
+    """The scores of one run, and the rows that can pass WHERE."""
 
     scores: list[SearchScores]
     narrowed: dict[str, Rows]
@@ -105,7 +105,7 @@ def has_search(tree: exp.Expression) -> bool:
 
 
 def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> SearchPlan:
-    """Plan a statement that is bound: every column in it has the name of its source. The tree is changed."""
+    """Plan a bound statement; changes the tree."""
     by_value = order_best_first(tree, parameters)
     nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[str, str], int] = {}
@@ -124,17 +124,21 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
     for select in selects:
         _break_ties(select)
     inner = [_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))]
-    kept = [one for one in inner if one is not None]
-    return SearchPlan(tree, operators, _ranking(tree), kept, _bars(tree), by_value)
+    kept = [ranking for ranking in inner if ranking is not None]
+    return SearchPlan(tree, operators, _ranking(tree), kept, _thresholds(tree), by_value)
 
 
 def start_search(
-    plan: SearchPlan, catalogue: Mapping[str, Table], indexes: SearchIndexes, parameters: Sequence[Any], ask: Ask
+    plan: SearchPlan,
+    catalogue: Mapping[str, Table],
+    indexes: SearchIndexes,
+    parameters: Sequence[Any],
+    run_query: RunQuery,
 ) -> SearchRun:
-    """Bring the indexes up to date and score. `ask` runs the queries that say what to search for."""
+    """Bring the indexes up to date and score. `run_query` runs the queries that say what to search for."""
     indexes.keep_only(catalogue)
-    scores = _scores([operator.search(parameters, ask) for operator in plan.operators], indexes)
-    narrowed = _above_bars(plan.bars, scores, parameters)
+    scores = _scores([operator.search(parameters, run_query) for operator in plan.operators], indexes)
+    narrowed = _above_thresholds(plan.bars, scores, parameters)
     for ranking in plan.inner:
         counts = ranking.counts(parameters)
         if counts is not None:
@@ -170,7 +174,7 @@ def _score(search: Search, columns: Sequence[TextColumn | VectorColumn | Vectors
         case (str(form), VectorColumn() as vectors) if form == COSINE:
             return CosineScores(vectors.vectors(_dimension(search, vectors)), _queries(search)[0])
         case (str(form), VectorsColumn() as many) if form == MAXSIM:
-            return MaxSimScores(many.stacked(_dimension(search, many)), _queries(search))
+            return MaxSimScores(many.stack(_dimension(search, many)), _queries(search))
         case (str(form), VectorColumn() as vectors, TextColumn() as texts) if form == HYBRID:
             found = vectors.vectors(_dimension(search, vectors))
             return HybridScores(found, _queries(search)[0], texts.texts(), search.words or "", *search.weights)
@@ -183,12 +187,12 @@ def _queries(search: Search) -> Any:
 
 
 def _dimension(search: Search, column: VectorColumn | VectorsColumn) -> int:
-    """The dimension of the query, which must be one that the column has."""
-    asked = int(_queries(search).shape[1])
+    """Return the dimension of the query, checked against the column."""
+    given = int(_queries(search).shape[1])
     held = column.dimensions()
-    if held and asked not in held:
-        check_dimension(f"{search.operator.table.name}.{search.operator.columns[0].name}", held[0], asked)
-    return asked
+    if held and given not in held:
+        check_dimension(f"{search.operator.table.name}.{search.operator.columns[0].name}", held[0], given)
+    return given
 
 
 def score_node(score: int, alias: str) -> exp.Anonymous:
@@ -204,7 +208,7 @@ def row_of(alias: str) -> exp.Column:
 
 
 def _line(operator: SearchOperator) -> str:
-    """`Search: bm25 index notes_text on notes(text)`."""
+    """Format `Search: bm25 index notes_text on notes(text)`."""
     parts = []
     forms = (COSINE, BM25) if operator.form == HYBRID else (operator.form,)
     for form, column in zip(forms, operator.columns, strict=True):
@@ -219,7 +223,7 @@ def _line(operator: SearchOperator) -> str:
 
 
 def _score_of(node: exp.Expr) -> tuple[int, str] | None:
-    """The number and the alias of a score."""
+    """Return the number and the alias of a score."""
     while isinstance(node, exp.Paren | exp.Alias):
         node = node.this
     if isinstance(node, exp.Anonymous) and node.name == SCORE:
@@ -229,7 +233,7 @@ def _score_of(node: exp.Expr) -> tuple[int, str] | None:
 
 
 def _leading_score(tree: exp.Expr) -> tuple[int, str] | None:
-    """The score that a SELECT orders its rows by."""
+    """Return the score that a SELECT orders by."""
     order = tree.args.get("order")
     if not isinstance(tree, exp.Select) or not isinstance(order, exp.Order) or _gathers(tree):
         return None
@@ -238,11 +242,11 @@ def _leading_score(tree: exp.Expr) -> tuple[int, str] | None:
 
 
 def _gathers(select: exp.Select) -> bool:
-    """Whether a row of the answer is made of more than one row."""
+    """Return whether a result row combines several rows."""
     if select.args.get("group") or select.args.get("having") or select.args.get("distinct"):
         return True
     for part in (*select.expressions, select.args["order"]):
-        for node in part.walk(prune=lambda one: isinstance(one, exp.Query)):
+        for node in part.walk(prune=lambda child: isinstance(child, exp.Query)):
             if isinstance(node, exp.Window | exp.AggFunc):
                 return True
             if isinstance(node, exp.Anonymous) and node.name.lower() in aggregates:
@@ -251,7 +255,7 @@ def _gathers(select: exp.Select) -> bool:
 
 
 def _break_ties(tree: exp.Expr) -> None:
-    """Rows of equal score stand in the order of their numbers, so that the same question has the same answer."""
+    """Order rows of equal score by row number, so that results are repeatable."""
     found = _leading_score(tree)
     if found is None:
         return
@@ -273,13 +277,13 @@ def _ranking(tree: exp.Expr) -> Ranking | None:
     if not order[0].args.get("desc") or order[0].args.get("nulls_first"):
         return None
     offset = tree.args.get("offset")
-    own = [one for one in order if not (isinstance(one.this, exp.Column) and one.this.name == ROW)]
+    own = [key for key in order if not (isinstance(key.this, exp.Column) and key.this.name == ROW)]
     skipped = None if offset is None else offset.expression
     return Ranking(found[0], found[1], limit.expression, skipped, ties=len(own) > 1)
 
 
 def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
-    """Whether leaving out rows of a source leaves out rows of the answer and does nothing else."""
+    """Return whether leaving out rows of a source only leaves out rows of the result."""
     named = [table for table in tree.find_all(exp.Table) if table.alias_or_name == alias]
     if len(named) != 1:
         return False
@@ -297,9 +301,9 @@ def _can_be_narrowed(tree: exp.Expr, alias: str) -> bool:
     return True
 
 
-def _bars(tree: exp.Expression) -> list[Bar]:
+def _thresholds(tree: exp.Expression) -> list[Threshold]:
     where = tree.args.get("where")
-    bars: list[Bar] = []
+    bars: list[Threshold] = []
     for test in _conjuncts(where.this) if isinstance(where, exp.Where) else ():
         if not isinstance(test, exp.GT | exp.GTE | exp.LT | exp.LTE):
             continue
@@ -308,20 +312,22 @@ def _bars(tree: exp.Expression) -> list[Bar]:
             left, right = right, left
         found = _score_of(left)
         if found is not None and _can_be_narrowed(tree, found[1]):
-            bars.append(Bar(*found, right, isinstance(test, exp.GTE | exp.LTE)))
+            bars.append(Threshold(*found, right, isinstance(test, exp.GTE | exp.LTE)))
     return bars
 
 
-def _above_bars(bars: Sequence[Bar], scores: Sequence[SearchScores], parameters: Sequence[Any]) -> dict[str, Rows]:
+def _above_thresholds(
+    thresholds: Sequence[Threshold], scores: Sequence[SearchScores], parameters: Sequence[Any]
+) -> dict[str, Rows]:
     narrowed: dict[str, Rows] = {}
-    for one in bars:
-        bar = number(one.bar, parameters)
+    for threshold in thresholds:
+        bar = number(threshold.bar, parameters)
         if bar is None:
             continue
-        rows, values = scores[one.score].all()
-        rows = rows[values >= bar if one.inclusive else values > bar]
-        before = narrowed.get(one.alias)
-        narrowed[one.alias] = np.sort(rows) if before is None else np.intersect1d(before, rows)
+        rows, values = scores[threshold.score].all()
+        rows = rows[values >= bar if threshold.inclusive else values > bar]
+        before = narrowed.get(threshold.alias)
+        narrowed[threshold.alias] = np.sort(rows) if before is None else np.intersect1d(before, rows)
     return narrowed
 
 

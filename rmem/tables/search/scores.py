@@ -1,7 +1,7 @@
-"""What a search operator gives the rows of its table: cosines, BM25, MaxSim, or words and vectors together.
+"""The scores of a search operator for the rows of its table: cosine, BM25, MaxSim, or words and vectors together.
 
-Scores are taken from the indexes as they were when the statement began, and computed when they are asked for; the
-best of a very large column are found without computing all."""
+Scores use the indexes as they were when the statement began, and are computed on demand; the best of a large column are
+found without computing all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TOO_MANY = 4  # where estimates leave more than one in so many rows, the codes 
 
 
 class SearchScores(ABC):
-    """Scores by row. `rows` are those that have one; the others score NULL."""
+    """Scores by row. `rows` are those with a score; the others score NULL."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -39,14 +39,14 @@ class SearchScores(ABC):
 
     @abstractmethod
     def _some(self, at: Positions | None) -> Values:
-        """The scores at some positions of `rows`, or of all."""
+        """Return the scores at some positions of `rows`, or of all."""
 
     def _rough(self) -> tuple[Rough, float] | None:
-        """Estimates of all scores and their standard error; None where they may as well be computed."""
+        """Estimate all scores and their standard error; None if computing them is as cheap."""
         return None
 
     def _close(self, at: Positions) -> tuple[Values, float]:
-        """The scores at some positions, and by how much they may be off."""
+        """Return the scores at some positions, and their possible error."""
         return self._some(at), 0.0
 
     @cached_property
@@ -67,13 +67,13 @@ class SearchScores(ABC):
         return self._known.get(row)
 
     def know(self, rows: Rows) -> None:
-        """Compute the scores of rows that will be asked for."""
+        """Compute the scores of rows that will be needed."""
         if self._complete:
             return
         rows = np.array([row for row in rows.tolist() if row not in self._known], np.int64)
         if not rows.size:
             return
-        ascending, positions = self._ascending
+        ascending, positions = self._sorted_rows
         places = np.searchsorted(ascending, rows)
         held = np.append(ascending, -1)[places] == rows
         at = positions[places[held]]
@@ -81,21 +81,21 @@ class SearchScores(ABC):
         self._known |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
 
     @cached_property
-    def _ascending(self) -> tuple[Rows, Positions]:
-        """The rows in ascending order, and their positions."""
+    def _sorted_rows(self) -> tuple[Rows, Positions]:
+        """Return the rows in ascending order, and their positions."""
         if (self.rows[1:] > self.rows[:-1]).all():
             return self.rows, np.arange(self.rows.size)
         order = np.argsort(self.rows, kind="stable")
         return self.rows[order], order
 
     def best(self, count: int, *, ties: bool = False) -> tuple[Rows, Values]:
-        """The rows with the highest scores, best first and equal ones in the order of their rows; with `ties` also
-        those beyond `count` that are equal to the last."""
+        """Return the rows with the highest scores, best first, equal ones by row; with `ties`, also those equal to the
+        last."""
         rough = None if "values" in self.__dict__ else self._rough()
         if rough is None or count >= self.rows.size:
             at, values = None, self.values
         else:
-            at = self._promising(*rough, count)
+            at = self._select_candidates(*rough, count)
             values = self._some(at)
         rows = self.rows if at is None else self.rows[at]
         chosen = _first(rows, values, count, ties=ties)
@@ -104,9 +104,9 @@ class SearchScores(ABC):
             self._known |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
-    def _promising(self, estimates: Rough, error: float, count: int) -> Positions:
-        """Positions among which the best `count` are as good as certainly: those whose estimate is near enough to the
-        last of those that the best estimates lead to, and whose closer score is so too."""
+    def _select_candidates(self, estimates: Rough, error: float, count: int) -> Positions:
+        """Return positions that contain the best `count` almost certainly: first by estimate, then by the closer
+        score."""
         first = least(-estimates, max(_FIRST, 4 * count))
         values, margin = self._close(first)
         near = np.flatnonzero(estimates >= _nth(values, count) - margin - _ERRORS * error)
@@ -123,7 +123,7 @@ class SearchScores(ABC):
 
 
 def _nth(values: Values, count: int) -> float:
-    """The lowest of the `count` highest values."""
+    """Return the lowest of the `count` highest values."""
     above = values[
         values > 0
     ]  # most are zeros where words are searched, among which a partition takes five times as long
@@ -132,7 +132,7 @@ def _nth(values: Values, count: int) -> float:
 
 
 def _first(rows: Rows, values: Values, count: int, *, ties: bool) -> Positions:
-    """Positions of the `count` highest values in order; equal values by row."""
+    """Return the positions of the `count` highest values in order; equal values by row."""
     chosen = np.arange(values.size)
     if count < values.size:
         bar = _nth(values, count)
@@ -145,7 +145,7 @@ def _first(rows: Rows, values: Values, count: int, *, ties: bool) -> Positions:
 
 
 class NoScores(SearchScores):
-    """Of a query that is NULL."""
+    """The scores of a NULL query."""
 
     def __init__(self) -> None:
         super().__init__(NO_ROWS)
@@ -175,7 +175,7 @@ class TextScores(SearchScores):
         self._texts, self._question = texts, question
 
     def _some(self, at: Positions | None) -> Values:
-        return self.values[at] if at is not None else self._texts.scored(self._question).scores.astype(np.float64)
+        return self.values[at] if at is not None else self._texts.score(self._question).scores.astype(np.float64)
 
 
 class MaxSimScores(SearchScores):
@@ -188,7 +188,7 @@ class MaxSimScores(SearchScores):
 
 
 class HybridScores(SearchScores):
-    """Words and vectors, each as a share of 1, in their weighted mean. What is NULL on one side has no share there."""
+    """The weighted mean of words and vectors, each scaled to 0…1. A side that is NULL contributes nothing."""
 
     def __init__(
         self,
@@ -201,20 +201,20 @@ class HybridScores(SearchScores):
     ) -> None:
         self._vectors, self._query, self._texts, self._question = vectors, query, texts, question
         self._weights = weight_words, weight_vector
-        self._together = _together(texts, vectors)
-        super().__init__(self._together.rows)
+        self._join_rows = _join_rows(texts, vectors)
+        super().__init__(self._join_rows.rows)
 
     @cached_property
     def _words(self) -> Scored:
-        """The scores of the words for each of `rows`."""
-        scored = self._texts.scored(self._question)
-        return scored._replace(scores=self._together.left(scored.scores))
+        """Return the word scores for each of `rows`."""
+        scored = self._texts.score(self._question)
+        return scored._replace(scores=self._join_rows.left(scored.scores))
 
     def _some(self, at: Positions | None) -> Values:
         if at is None:
-            cosines = self._together.right(share_of_vector(self._vectors.exact(self._query)))
+            cosines = self._join_rows.right(share_of_vector(self._vectors.exact(self._query)))
             return blended(share_of_words(*self._words), cosines, *self._weights)
-        places, held = self._together.right_places(at)
+        places, held = self._join_rows.right_places(at)
         return self._fused_at(at, held, self._vectors.exact(self._query, places))
 
     def _fused_at(self, at: Positions, held: npt.NDArray[np.bool_], cosines: Values) -> Values:
@@ -223,12 +223,12 @@ class HybridScores(SearchScores):
         return blended(share_of_words(self._words.scores[at], self._words.possible), shares, *self._weights)
 
     def _close(self, at: Positions) -> tuple[Values, float]:
-        places, held = self._together.right_places(at)
+        places, held = self._join_rows.right_places(at)
         cosines, margin = self._vectors.close(self._query, places)
         return self._fused_at(at, held, cosines), self._share_of_error(margin)
 
     def _share_of_error(self, error: float) -> float:
-        """What an error of a cosine is in a score."""
+        """Convert an error of a cosine to one of the score."""
         words, vector = self._weights
         return error / 2 * vector / (words + vector)
 
@@ -238,24 +238,24 @@ class HybridScores(SearchScores):
             return None
         estimates, error = rough
         words, vector = (weight / sum(self._weights) for weight in self._weights)
-        fused = self._together.right((1 + estimates) * np.float32(vector / 2))
+        fused = self._join_rows.right((1 + estimates) * np.float32(vector / 2))
         if self._words.possible > 0:
             fused += np.minimum(self._words.scores * np.float32(words / self._words.possible), np.float32(words))
         return fused, self._share_of_error(error)
 
 
-def _together(texts: Texts, vectors: Vectors) -> _Together:
-    """The rows of both, worked out once for as long as neither changes."""
+def _join_rows(texts: Texts, vectors: Vectors) -> _JoinedRows:
+    """Return the joined rows of both, cached while neither changes."""
     known = vectors.beside
-    if known is not None and known[0] is texts and isinstance(known[1], _Together):
+    if known is not None and known[0] is texts and isinstance(known[1], _JoinedRows):
         return known[1]
-    made = _Together(texts.rows, vectors.rows)
+    made = _JoinedRows(texts.rows, vectors.rows)
     vectors.beside = texts, made
     return made
 
 
-class _Together:
-    """The rows of two columns side by side; most often they are the same."""
+class _JoinedRows:
+    """The rows of two columns, aligned; mostly they are the same."""
 
     def __init__(self, left: Rows, right: Rows) -> None:
         self.same = np.array_equal(left, right)
@@ -264,7 +264,7 @@ class _Together:
             self._left, self._right = np.searchsorted(self.rows, left), np.searchsorted(self.rows, right)
 
     def left(self, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        """Values of the left column for each row; 0 where it has none."""
+        """Return values of the left column for each row; 0 where it has none."""
         return values if self.same else self._spread(values, self._left)
 
     def right(self, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
@@ -276,7 +276,7 @@ class _Together:
         return spread
 
     def right_places(self, at: Positions) -> tuple[Positions, npt.NDArray[np.bool_]]:
-        """Where some rows stand in the right column, and which of them do."""
+        """Return where some rows are in the right column, and which of them are."""
         if self.same:
             return at, np.ones(at.size, np.bool_)
         places = np.full(self.rows.size, -1, np.int64)

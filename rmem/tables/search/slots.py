@@ -1,5 +1,5 @@
-"""Where the rows of a table stand in an index of one of its columns: each gets a slot in order of arrival, and another
-one when it changes; a slot whose row is gone or changed is dead. And arrays that grow."""
+"""Map rows of a table to slots of a column index: a row gets a slot on arrival and a new one when it changes; the old
+slot is dead. Also arrays that grow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEAD = 4096  # slots that may be dead before it is worth packing the others
 
 
 def fingerprint(value: Any) -> int:
-    """A number by which a value is known to be the one that was indexed; 0 for NULL."""
+    """Hash a value, to recognise it later; 0 for NULL."""
     if value is None:
         return 0
     raw = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else np.ascontiguousarray(value).data
@@ -30,15 +30,15 @@ def fingerprint(value: Any) -> int:
 
 
 def replaced_rows(gone: Rows, rows: Rows, same: npt.NDArray[np.bool_]) -> Rows:
-    """Of rows that are gone, and rows as they are now, those that are not the `same` as before."""
+    """Return deleted and current rows, without those that are the `same` as before."""
     kept = np.sort(rows[same])
     if kept.size and gone.size:
         gone = gone[kept[np.minimum(np.searchsorted(kept, gone), kept.size - 1)] != gone]
     return np.concatenate([gone, rows[~same]])
 
 
-class Growing:
-    """An array that grows at its end. What was read from it before stays as it was."""
+class GrowingArray:
+    """An array that grows at its end. Views read earlier stay valid."""
 
     def __init__(self, kind: Any, width: tuple[int, ...] = ()) -> None:
         self._held: npt.NDArray[Any] = np.zeros((0, *width), kind)
@@ -63,12 +63,12 @@ class Growing:
 
 
 class Slots:
-    """The rows of an index by slot, with the fingerprints of their values."""
+    """The row and the value's fingerprint of each slot."""
 
     def __init__(self) -> None:
-        self._rows = Growing(np.int64)
-        self._prints = Growing(np.uint64)
-        self._alive = Growing(np.bool_)
+        self._rows = GrowingArray(np.int64)
+        self._prints = GrowingArray(np.uint64)
+        self._alive = GrowingArray(np.bool_)
         self.dead = 0
         # Most rows are found in sorted arrays; those that came lately wait in a dictionary.
         self._sorted: Rows = np.empty(0, np.int64)
@@ -81,7 +81,7 @@ class Slots:
 
     @property
     def rows(self) -> Rows:
-        """The row of each slot, dead or alive."""
+        """Return the row of each slot, dead or live."""
         return self._rows.array
 
     @property
@@ -92,24 +92,24 @@ class Slots:
     def mostly_dead(self) -> bool:
         return self.dead > max(_DEAD, self.size // 2)
 
-    def living(self) -> Positions | None:
-        """The slots of living rows, ascending; None for all."""
+    def live_slots(self) -> Positions | None:
+        """Return the slots of live rows, ascending; None for all."""
         return np.flatnonzero(self._alive.array) if self.dead else None
 
     @property
     def prints(self) -> Prints:
-        """The fingerprint of each slot's value."""
+        """Return the fingerprint of each slot."""
         return self._prints.array
 
-    def unchanged(self, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
-        """Which of some rows have a living slot with the same value."""
+    def find_unchanged(self, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+        """Return which rows have a live slot with the same value."""
         at = self.find(rows)
         found: npt.NDArray[np.bool_] = at >= 0
         found[found] = self.prints[at[found]] == prints[found]
         return found
 
     def add(self, rows: Rows, prints: Prints) -> None:
-        """Rows that have no living slot."""
+        """Add rows that have no live slot."""
         first = self.size
         self._rows.append(rows)
         self._prints.append(prints)
@@ -129,7 +129,7 @@ class Slots:
         self._recent = {}
 
     def drop(self, rows: Rows) -> Positions:
-        """The slots of those rows that had one; they are dead now."""
+        """Mark the slots of these rows as dead and return them."""
         slots = distinct(self.find(rows))
         slots = slots[slots >= 0]
         self._alive.array[slots] = False
@@ -140,12 +140,12 @@ class Slots:
         return slots
 
     def between(self, first: int, last: int) -> Positions:
-        """The slots of the living rows first…last, in the order of their rows."""
+        """Return the slots of the live rows first…last, ordered by row."""
         slots = np.flatnonzero(self._alive.array & (self.rows >= first) & (self.rows <= last))
         return slots[np.argsort(self.rows[slots], kind="stable")]
 
     def find(self, rows: Rows) -> Positions:
-        """The living slots of some rows; -1 where there is none."""
+        """Return the live slots of some rows; -1 where there is none."""
         found = np.full(rows.size, -1, np.int64)
         if self._sorted.size:
             at = np.minimum(np.searchsorted(self._sorted, rows), self._sorted.size - 1)

@@ -1,4 +1,4 @@
-"""The texts of a column, indexed by our analyser: postings for BM25, as recall has them for memories."""
+"""The BM25 index of a TEXT column, with the analyser and postings that recall uses for memories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...index.filtered_rows import Matches
 from ...index.postings import Block, Postings
 from ...index.segments import Segment, sound_postings
 from ..deadline import check
-from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+from .slots import LAST, GrowingArray, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
 
 _AT_ONCE = 1_000_000  # characters of texts that are read together
 _MOST_AT_ONCE = 8192  # texts, likewise
@@ -29,12 +29,12 @@ _PARTS = ("terms", "offsets", "rows", "counts")
 
 
 class TextColumn:
-    """The index of one TEXT column. Rows whose text is NULL are not in it."""
+    """The index of one TEXT column, without NULL rows."""
 
     def __init__(self) -> None:
         self.lock = new_rlock()
         self._slots = Slots()
-        self._lengths = Growing(np.int32)
+        self._lengths = GrowingArray(np.int32)
         self._postings = Postings()
         self._texts: Texts | None = None
         self._unread: dict[int, tuple[str, int]] = {}  # by row, with fingerprints, in the order of reading
@@ -45,7 +45,7 @@ class TextColumn:
         return blocks + self._slots.nbytes + self._lengths.nbytes + 64 * self._postings.tail_entries
 
     def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
-        """Rows that are gone, and rows as they are now. Those whose text is the one that is known stay."""
+        """Apply deleted rows and current rows. Rows with the same text are kept."""
         with self.lock:
             prints = np.array([fingerprint(value) for value in values], np.uint64)
             same = self._drop_changed(gone, rows, prints)
@@ -55,15 +55,15 @@ class TextColumn:
                 self._adopt(self.pack(0, LAST, 0))
 
     def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
-        """Let go of rows that are gone or have another text now; whether there were any."""
+        """Drop rows that are deleted or have another text; return whether there were any."""
         with self.lock:
             dead = self._slots.dead
             self._drop_changed(gone, rows, np.array([fingerprint(value) for value in values], np.uint64))
             return self._slots.dead > dead
 
     def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
-        """Which of the rows have the same text as before."""
-        same = self._slots.unchanged(rows, prints)
+        """Drop changed rows; return which rows have the same text as before."""
+        same = self._slots.find_unchanged(rows, prints)
         replaced = replaced_rows(gone, rows, same)
         if replaced.size:
             self._texts = None
@@ -73,7 +73,7 @@ class TextColumn:
         return same
 
     def read(self) -> None:
-        """Index the texts that were not yet; goes on where a time limit stopped it."""
+        """Index pending texts; continue where a time limit stopped it."""
         with self.lock:
             while self._unread:
                 some = self._next()
@@ -88,7 +88,7 @@ class TextColumn:
                     del self._unread[row]
 
     def _next(self) -> list[int]:
-        """The rows whose texts are read next, some moments' work."""
+        """Return the rows to index next, a moment's work."""
         some: list[int] = []
         length = 0
         for row, (text, _) in self._unread.items():
@@ -111,14 +111,14 @@ class TextColumn:
             counted = [Counter(terms[start:end]) for start, end in pairwise([0, *ends])]
             for slot, counts in enumerate(counted, first):
                 self._postings.add(slot, counts, [min(count, MOST_COUNTED) for count in counts.values()])
-            lengths = np.array([sum(min(count, MOST_COUNTED) for count in one.values()) for one in counted])
+            lengths = np.array([sum(min(count, MOST_COUNTED) for count in counts.values()) for counts in counted])
             if self._postings.tail_entries > _PACK_TAIL:
                 self._postings.pack_tail()
         self._slots.add(rows, prints)
         self._lengths.append(lengths.astype(np.int32))
 
     def pack(self, first: int, last: int, changes: int) -> Segment:
-        """The rows first…last, which were read, as a segment."""
+        """Pack the indexed rows first…last as a segment."""
         with self.lock:
             slots = self._slots.between(first, last)
             keep = np.full(self._slots.size, -1, np.int64)
@@ -141,28 +141,28 @@ class TextColumn:
             self._lengths.append(arrays["lengths"])
 
     def _adopt(self, segment: Segment) -> None:
-        """Become what a segment holds."""
-        self._postings, self._slots, self._lengths = Postings(), Slots(), Growing(np.int32)
+        """Replace an empty index by a segment."""
+        self._postings, self._slots, self._lengths = Postings(), Slots(), GrowingArray(np.int32)
         self.absorb(segment)
 
     @staticmethod
     def is_sound(segment: Segment) -> bool:
-        """Whether the parts of a segment fit each other."""
+        """Return whether the parts of a segment are consistent."""
         sizes = {segment.arrays[name].shape for name in ("rows", "prints", "lengths")}
         return sizes == {(segment.rows,)} and sound_postings(segment.arrays, "terms", segment.rows)
 
     def texts(self) -> Texts:
-        """All texts as they are now."""
+        """Return a snapshot of all texts."""
         with self.lock:
             self.read()
             if self._texts is None:
-                living = self._slots.living()
+                living = self._slots.live_slots()
                 self._texts = Texts(self._slots.rows, self._lengths.array, living, self._postings, self.lock)
             return self._texts
 
 
 class Texts:
-    """The living texts of a column by position, as BM25 wants them. Stays as it is when the column changes."""
+    """A snapshot of the live texts of a column by position, for BM25."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Texts:
         self.average_length = float(lengths.mean()) if lengths.size else 0.0
 
     def matches(self, terms: Sequence[int]) -> Matches:
-        """Where each of some terms occurs."""
+        """Return where each of some terms occurs."""
         with self._lock:
             slots, counts, ends = self._postings.lookup(terms)
         at = slots.astype(np.int64)
@@ -198,8 +198,8 @@ class Texts:
         kept = np.append(0, np.cumsum(inside))
         return Matches(at[inside], counts[inside], kept[np.array(ends, np.int64)].tolist())
 
-    def scored(self, question: str) -> Scored:
-        """BM25 of every text for the words of a question, and what a text could score at most."""
+    def score(self, question: str) -> Scored:
+        """Return BM25 of every text for a question, and the highest possible score."""
         return score_words(self, _words(question))
 
 

@@ -1,5 +1,5 @@
-"""The vectors of a column: unit vectors in one array or, where there are many, codes and sign bits for an estimate, as
-recall has them for memories; the vectors themselves are then read from their table for the few rows that matter."""
+"""The vector index of a column: unit vectors in one array or, if there are many, codes and sign bits for an estimate,
+as recall has for memories; the original vectors are then read from the table for the few best rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...forks import new_rlock
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
 from ...index.segments import Segment, sound_vectors
-from .slots import LAST, Growing, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+from .slots import LAST, GrowingArray, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
 
 Originals = Callable[[Rows], Mapping[int, bytes]]
 """Reads vectors of rows from their table: little-endian float32 by row, without those that are NULL or gone."""
@@ -26,18 +26,18 @@ _CERTAIN = 4.0  # roundings of one number by which the cosine of codes is off in
 
 
 def cosines(matrix: Matrix, query: Vector) -> npt.NDArray[np.float64]:
-    """Of unit vectors. A row has the same cosine to the last bit wherever it stands; `@` would not do that."""
+    """Return cosines of unit vectors. Bit-identical wherever a row stands, which `@` does not guarantee."""
     found: npt.NDArray[np.float32] = np.einsum("ij,j->i", matrix, query)
     return np.clip(found, -1, 1).astype(np.float64)
 
 
 class _Group:
-    """All vectors of one dimension: in memory as they are, or as codes and sign bits where `originals` can be read."""
+    """All vectors of one dimension: in memory, or as codes and sign bits if `originals` can be read."""
 
     def __init__(self, dimension: int, originals: Originals | None = None) -> None:
         self.slots = Slots()
         self.dimension, self._originals = dimension, originals
-        self._matrix: Growing | None = Growing(np.float32, (dimension,))
+        self._matrix: GrowingArray | None = GrowingArray(np.float32, (dimension,))
         self._bits: VectorColumns | None = None
         self.snapshot: Vectors | None = None
 
@@ -56,7 +56,7 @@ class _Group:
         self._forget(slots)
         if self.slots.mostly_dead:
             packed = self.packed(self.slots.between(0, LAST))
-            self.slots, self._matrix, self._bits = Slots(), Growing(np.float32, (self.dimension,)), None
+            self.slots, self._matrix, self._bits = Slots(), GrowingArray(np.float32, (self.dimension,)), None
             self.absorb(packed)
 
     def _forget(self, slots: Positions) -> None:
@@ -76,14 +76,14 @@ class _Group:
                 self._encode()
 
     def _encode(self) -> None:
-        """Add codes and sign bits; leave the vectors themselves to their table if they can be read there."""
+        """Add codes and sign bits; drop the vectors if the table can provide them."""
         assert self._matrix is not None
         self._bits = VectorColumns(self.dimension)
         self._bits.reserve(self._matrix.size)
         for start in range(0, self._matrix.size, 65_536):
             self._bits.append(self._matrix.array[start : start + 65_536])
         dead = np.ones(self._matrix.size, np.bool_)
-        living = self.slots.living()
+        living = self.slots.live_slots()
         dead[slice(None) if living is None else living] = False
         self._forget(np.flatnonzero(dead))
         if self._originals is not None:
@@ -116,12 +116,12 @@ class _Group:
     def vectors(self) -> Vectors:
         if self.snapshot is None:
             matrix = None if self._matrix is None else self._matrix.array
-            self.snapshot = Vectors(self.slots.rows, self.slots.living(), matrix, self._bits, self._originals)
+            self.snapshot = Vectors(self.slots.rows, self.slots.live_slots(), matrix, self._bits, self._originals)
         return self.snapshot
 
 
 class Vectors:
-    """The living vectors of one dimension by position. Stays as it is when the column changes."""
+    """A snapshot of the live vectors of one dimension by position."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Vectors:
         return 0 if self._read is None else self._read.nbytes
 
     def exact(self, query: Vector, at: Positions | None = None) -> npt.NDArray[np.float64]:
-        """The cosines of some positions, or of all."""
+        """Return the cosines of some positions, or of all."""
         matrix = self._matrix
         if matrix is None:
             self._asked += self.size if at is None else at.size if at.size > _MANY else 0
@@ -164,8 +164,7 @@ class Vectors:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _originals_at(self, at: Positions) -> Matrix:
-        """The vectors of some positions from their table. What another process has taken away meanwhile is what its
-        codes say."""
+        """Read the vectors of some positions from their table; decode those that were deleted meanwhile."""
         assert self._originals is not None
         assert self._bits is not None
         matrix = np.empty((at.size, self._bits.dimension), np.float32)
@@ -173,7 +172,7 @@ class Vectors:
             some = at[start : start + _BATCH]
             found = self._originals(self.rows[some])
             raw = [found.get(row, b"") for row in self.rows[some].tolist()]
-            missing = [place for place, one in enumerate(raw) if len(one) != 4 * self._bits.dimension]
+            missing = [place for place, vector in enumerate(raw) if len(vector) != 4 * self._bits.dimension]
             for place in missing:
                 slot = some[place] if self._living is None else self._living[some[place]]
                 raw[place] = self._bits.decoded(np.array([slot])).astype("<f4").tobytes()
@@ -184,7 +183,7 @@ class Vectors:
         return matrix
 
     def close(self, query: Vector, at: Positions) -> tuple[npt.NDArray[np.float64], float]:
-        """The cosines of some positions, and by how much they may be off."""
+        """Return the cosines of some positions, and their possible error."""
         if self._matrix is not None or self._bits is None:
             return self.exact(query, at), 0.0
         if at.size == self._slots and bool((at[1:] > at[:-1]).all()):
@@ -195,8 +194,7 @@ class Vectors:
         return np.clip(found, -1, 1).astype(np.float64), _CERTAIN * float(scales.max(initial=0))
 
     def estimate(self, query: Vector) -> tuple[npt.NDArray[np.float32], float] | None:
-        """The cosines of all positions as the sign bits tell them, and their standard error; None where it is as well
-        to compare them all."""
+        """Estimate all cosines from sign bits, with their standard error; None if comparing all is as cheap."""
         if self._bits is None or self._bits.centre is None:
             return None
         estimate = self._bits.estimate(query, None, self._slots)
@@ -207,7 +205,7 @@ class Vectors:
 
 
 class VectorColumn:
-    """The index of one FLOAT4[] column. Rows whose vector is NULL, or not of finite numbers, are not in it."""
+    """The index of one FLOAT4[] column, without NULL and non-finite vectors."""
 
     def __init__(self, originals: Originals | None = None) -> None:
         self.lock = new_rlock()
@@ -219,7 +217,7 @@ class VectorColumn:
         return sum(group.nbytes for group in self._groups.values())
 
     def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
-        """Rows that are gone, and rows as they are now. Those whose vector is the one that is known stay."""
+        """Apply deleted rows and current rows. Rows with the same vector are kept."""
         with self.lock:
             arrays = [as_vector(value) for value in values]
             sizes = np.array([-1 if array is None else array.size for array in arrays], np.int64)
@@ -236,17 +234,17 @@ class VectorColumn:
             self._drop_empty()
 
     def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
-        """Let go of rows that are gone or have another vector now; whether there were any."""
+        """Drop rows that are deleted or have another vector; return whether there were any."""
         with self.lock:
             dead = sum(group.slots.dead for group in self._groups.values())
             self._drop_changed(gone, rows, np.array([fingerprint(as_vector(value)) for value in values], np.uint64))
             return sum(group.slots.dead for group in self._groups.values()) > dead
 
     def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
-        """Which of the rows have the same vector as before."""
+        """Drop changed rows; return which rows have the same vector as before."""
         same = np.zeros(rows.size, np.bool_)
         for group in self._groups.values():
-            same |= group.slots.unchanged(rows, prints)
+            same |= group.slots.find_unchanged(rows, prints)
         replaced = replaced_rows(gone, rows, same)
         for group in self._groups.values():
             group.drop(replaced)
@@ -259,7 +257,7 @@ class VectorColumn:
         self._groups = {size: group for size, group in self._groups.items() if group.slots.size > group.slots.dead}
 
     def pack(self, first: int, last: int, changes: int) -> Segment:
-        """The rows first…last as a segment."""
+        """Pack the rows first…last as a segment."""
         with self.lock:
             arrays: dict[str, npt.NDArray[Any]] = {}
             rows = 0
@@ -278,7 +276,7 @@ class VectorColumn:
 
     @staticmethod
     def is_sound(segment: Segment) -> bool:
-        """Whether the parts of a segment fit each other."""
+        """Return whether the parts of a segment are consistent."""
         rows = 0
         for dimension, arrays in _by_dimension(segment).items():
             size = arrays["rows"].size
@@ -292,12 +290,12 @@ class VectorColumn:
         return rows == segment.rows
 
     def dimensions(self) -> list[int]:
-        """The dimensions of the vectors that are here."""
+        """Return the dimensions of the vectors."""
         with self.lock:
             return sorted(self._groups)
 
     def vectors(self, dimension: int) -> Vectors:
-        """All vectors of a dimension as they are now."""
+        """Return a snapshot of all vectors of a dimension."""
         with self.lock:
             group = self._groups.get(dimension)
             return _Group(dimension).vectors() if group is None else group.vectors()
@@ -312,7 +310,7 @@ def _by_dimension(segment: Segment) -> dict[int, dict[str, npt.NDArray[Any]]]:
 
 
 class VectorsColumn:
-    """The index of one FLOAT4[][] column: the vectors of all rows in one array, and where those of each row begin."""
+    """The index of one FLOAT4[][] column: all vectors in one array, and where each row begins."""
 
     def __init__(self) -> None:
         self.lock = new_rlock()
@@ -338,7 +336,7 @@ class VectorsColumn:
         with self.lock:
             return sorted({matrix.shape[1] for matrix in self._held if matrix.size})
 
-    def stacked(self, dimension: int) -> Stacked:
+    def stack(self, dimension: int) -> Stacked:
         with self.lock:
             if self._stacked is None or self._stacked.dimension != dimension:
                 own = [at for at, matrix in enumerate(self._held) if not matrix.size or matrix.shape[1] == dimension]
@@ -348,7 +346,7 @@ class VectorsColumn:
 
 
 class Stacked:
-    """Many vectors for each row, for MaxSim."""
+    """Several vectors per row, for MaxSim."""
 
     def __init__(self, rows: Rows, matrices: Sequence[Matrix], dimension: int) -> None:
         self.rows, self.dimension = rows, dimension
@@ -357,7 +355,7 @@ class Stacked:
         self._matrix = np.concatenate(filled) if filled else np.empty((0, dimension), np.float32)
 
     def maxsim(self, queries: Matrix) -> npt.NDArray[np.float64]:
-        """For each row the sum over the query's vectors of the best cosine among its own; 0 if it has none."""
+        """Return for each row the sum over the query vectors of its best cosine; 0 if it has no vectors."""
         total = np.zeros(self.rows.size)
         filled = np.flatnonzero(self._sizes)
         if filled.size:
@@ -368,7 +366,7 @@ class Stacked:
 
 
 def as_vector(value: Any) -> Vector | None:
-    """A vector as an engine gives it: numbers, an array, or little-endian float32 in bytes."""
+    """Convert a vector from an engine: numbers, an array, or little-endian float32 bytes."""
     if value is None:
         return None
     if isinstance(value, bytes | bytearray | memoryview):
@@ -379,7 +377,7 @@ def as_vector(value: Any) -> Vector | None:
 
 
 def as_vectors(value: Any) -> Matrix | None:
-    """Vectors of one row; None if they are NULL, of different lengths, or not of finite numbers."""
+    """Convert the vectors of one row; None if NULL, of different lengths, or not finite."""
     if value is None:
         return None
     if isinstance(value, np.ndarray):

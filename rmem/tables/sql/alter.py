@@ -1,4 +1,4 @@
-"""ALTER TABLE as a change of the catalogue, checked before any engine sees it."""
+"""Apply ALTER TABLE to the catalogue, checked before any engine sees it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .scope import check_name, fold_name, missing_column, only, shown, table_nam
 
 
 def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """The table that an ALTER TABLE leaves."""
+    """Return the table after an ALTER TABLE."""
     only(tree, "this", "kind", "exists", "actions")
     for action in tree.args["actions"]:
         table = _apply_action(table, action, catalogue, workspace)
@@ -23,7 +23,7 @@ def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], w
 
 
 def renamed_columns(tree: exp.Expression) -> dict[str, str]:
-    """New names of columns by old ones."""
+    """Return new column names by old ones."""
     return {
         fold_name(action.this.this): fold_name(action.args["to"].this)
         for action in tree.args["actions"]

@@ -15,12 +15,12 @@ from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
 from .dialect import Dialect
+from .expression_types import UNKNOWN, common, type_of
 from .expressions import Expressions
 from .group_by import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
-from .scope import Scope, fold_name, identifier, only, refused, shown
-from .types import UNKNOWN, common, type_of
+from .scope import Scope, fold_name, identifier, only, shown, unsupported
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
@@ -35,7 +35,7 @@ _GROUPINGS: dict[type[exp.Expr], str] = {
 
 
 class Binder:
-    """One statement and what it may refer to."""
+    """Binds one statement to a catalogue."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Binder:
         return self.parameters[int(node.name) - 1]
 
     def alias(self, name: str) -> str:
-        """A name for a source that no other source of the statement has."""
+        """Return an alias that no source of the statement has."""
         chosen, count = name, 1
         while chosen in self._aliases:
             count += 1
@@ -67,7 +67,7 @@ class Binder:
         return chosen
 
     def query(self, node: exp.Expr | None, outer: Scope | None, wants: Sequence[str] | None = None) -> Columns:
-        """Bind a query; `wants` are the types that its columns are to become, for those without a type."""
+        """Bind a query; `wants` are the types for its columns that have none."""
         if isinstance(node, exp.Subquery):
             return self._subquery(node, outer, wants)
         if isinstance(node, exp.Select):
@@ -148,7 +148,7 @@ class Binder:
 
     def _select(self, node: exp.Select, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
         if node.args.get("windows"):
-            raise refused("WINDOW", "Write OVER (…) each time")
+            raise unsupported("WINDOW", "Write OVER (…) each time")
         only(
             node,
             *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
@@ -179,7 +179,7 @@ class Binder:
         return columns
 
     def bind_list(self, node: exp.Expression, scope: Scope, wants: Sequence[str] | None = None) -> Columns:
-        """Bind what a SELECT or RETURNING lists: stars are written out, and each expression has a name."""
+        """Bind the list of SELECT or RETURNING: expand stars, name each expression."""
         items = [found for item in node.expressions for found in self.relations.expand_star(item, scope)]
         node.set("expressions", items)
         done = []
@@ -203,7 +203,7 @@ class Binder:
         return tuple((item.alias, type_of(item.this)) for item in done)
 
     def _lift_sets(self, node: exp.Select, scope: Scope) -> None:
-        """`SELECT unnest(tags) FROM t` is a function in FROM, beside what else is selected."""
+        """Move set functions of the SELECT list into FROM: `SELECT unnest(tags) FROM t`."""
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if isinstance(inner, exp.Anonymous) and fold_name(inner.this) in functions.sets:
@@ -220,7 +220,7 @@ class Binder:
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: Scope) -> None:
         for kind, words in _GROUPINGS.items():
             if isinstance(key, kind):
-                raise refused(words)
+                raise unsupported(words)
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             name = fold_name(key.this)
@@ -235,7 +235,7 @@ class Binder:
 
     @staticmethod
     def _place(key: exp.Expression, count: int, clause: str) -> int | None:
-        """`ORDER BY 2` means the second column."""
+        """Resolve `ORDER BY 2` to the second column."""
         if not (isinstance(key, exp.Literal) and not key.is_string):
             if isinstance(key, exp.Literal):
                 raise SqlError(f"non-integer constant in {clause}")
@@ -290,7 +290,7 @@ class Binder:
         outside = Scope(outer=scope.outer)
         limit = node.args.get("limit")
         if isinstance(limit, exp.Fetch):
-            raise refused("FETCH", "Use LIMIT")
+            raise unsupported("FETCH", "Use LIMIT")
         if limit is not None:
             only(limit, "expression")
             self.expressions.number(limit.expression, outside, "LIMIT")
@@ -299,7 +299,7 @@ class Binder:
             self.expressions.number(node.args["offset"].expression, outside, "OFFSET")
 
     def _tail(self, node: exp.Expression, scope: Scope, columns: Columns) -> None:
-        """ORDER BY, LIMIT and OFFSET of what is not a plain SELECT: they see its columns and nothing else."""
+        """Bind ORDER BY, LIMIT and OFFSET of a query that is not a plain SELECT; they see only its columns."""
         order = node.args.get("order")
         for key in order.expressions if order is not None else []:
             only(key, "this", "desc", "nulls_first")
@@ -318,7 +318,7 @@ class Binder:
         right = self.query(node.expression, scope, wants or [kind for _, kind in left])
         word = type(node).__name__.upper()
         if not (node.args.get("distinct") or isinstance(node, exp.Union)):
-            raise refused(f"{word} ALL")
+            raise unsupported(f"{word} ALL")
         if len(left) != len(right):
             raise SqlError(f"each {word} query must have the same number of columns")
         columns = tuple(

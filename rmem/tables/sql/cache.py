@@ -1,4 +1,4 @@
-"""Keep statements that were parsed and bound: both take longer than running most of them."""
+"""Cache parsed and bound statements: both steps take longer than running most statements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement that was read. Its tree is shared: whoever changes it works on a copy."""
+    """A parsed statement. Its tree is shared: copy it before changing it."""
 
     tree: exp.Expression
     explain: bool
@@ -33,8 +33,7 @@ def prepare(sql: str) -> Prepared:
 
 
 class Cache(Generic[T]):
-    """What was made of statements last. The first part of a key is the text of the statement. Safe to use from many
-    threads."""
+    """A cache of statements; the first part of a key is the text. Thread-safe."""
 
     def __init__(self) -> None:
         self._items: OrderedDict[tuple[Hashable, ...], T] = OrderedDict()

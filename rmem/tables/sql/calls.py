@@ -6,18 +6,18 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from . import functions
+from .expression_types import UNKNOWN, is_array, is_implicit, long_name, type_of
 from .predicates import NOT_COMPARABLE, Predicates
-from .scope import Scope, fold_name, only, refused, shown
-from .types import UNKNOWN, is_array, is_implicit, long_name, type_of
+from .scope import Scope, fold_name, only, shown, unsupported
 
 
 class Calls(Predicates):
-    """The part of Expressions that looks at calls."""
+    """The part of Expressions that binds calls."""
 
     def _function(self, node: exp.Anonymous, scope: Scope) -> str:
         name = fold_name(node.this)
         if name == "array":
-            raise refused("ARRAY(SELECT …)", "Use (SELECT array_agg(…) …)")
+            raise unsupported("ARRAY(SELECT …)", "Use (SELECT array_agg(…) …)")
         if name == "deeplake_hybrid_record":
             return self._hybrid(node, scope)
         if name in functions.aggregates:
@@ -142,12 +142,12 @@ class Calls(Predicates):
                 raise SqlError("a window frame is bounded by PRECEDING or FOLLOWING")
             if isinstance(bound, exp.Expression):
                 if spec.args.get("kind") == "RANGE":
-                    raise refused("RANGE with an offset", "Use ROWS")
+                    raise unsupported("RANGE with an offset", "Use ROWS")
                 self.number(bound, scope, "a window frame")
 
 
 def aggregate_parts(node: exp.Anonymous) -> tuple[list[exp.Expression], bool, list[exp.Ordered]]:
-    """The arguments of an aggregate, whether they are DISTINCT, and its ORDER BY."""
+    """Return the arguments of an aggregate, whether it is DISTINCT, and its ORDER BY."""
     arguments = list(node.expressions)
     distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
     if distinct:

@@ -12,14 +12,14 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Type
+from .expression_types import INTEGERS, NUMBERS, element, is_array, long_name
 from .json_values import decimal_text, json_text, type_name
 from .literals import EXACT, in_limits, read, to_float4
 from .times import DAY, clock_text, date_of, interval_text, timestamp_text
-from .types import INTEGERS, NUMBERS, element, is_array, long_name
 
 
 def float_text(value: float, *, single: bool = False) -> str:
-    """The shortest digits that give the number back, written as PostgreSQL does."""
+    """Return the shortest digits that give the number back, in PostgreSQL's format."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     number = Decimal(str(np.float32(value)) if single else repr(value))
@@ -35,7 +35,7 @@ def float_text(value: float, *, single: bool = False) -> str:
 
 
 def text_of(value: Any, kind: str) -> str:
-    """A plain value as text."""
+    """Convert a plain value to text."""
     if kind == "bool":
         return "true" if value else "false"
     if is_array(kind):
@@ -80,7 +80,7 @@ def _array_item(item: Any, kind: str) -> str:
 
 
 def round_half_up(value: Decimal, scale: int) -> Decimal:
-    """Half away from zero, as numeric rounds."""
+    """Round half away from zero, as numeric does."""
     if scale >= 0:
         return value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
     return (
@@ -92,7 +92,7 @@ def round_half_up(value: Decimal, scale: int) -> Decimal:
 
 
 def fit_numeric(value: Decimal, limits: Type) -> Decimal:
-    """A number as numeric(p, s) holds it."""
+    """Fit a number to numeric(p, s)."""
     if limits.precision is None:
         return value
     scale = limits.scale or 0
@@ -119,7 +119,7 @@ def float_to_numeric(value: float, digits: int) -> Decimal:
 
 
 def converter(source: str, target: str) -> Callable[[Any], Any]:
-    """A function from plain values of one type to those of another."""
+    """Return a function from plain values of one type to another."""
     if source == target:
         return lambda value: value
     if is_array(source) and is_array(target):

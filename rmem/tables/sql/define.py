@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE INDEX as changes of the catalogue, checked before any engine sees them."""
+"""Apply CREATE TABLE and CREATE INDEX to the catalogue, checked before any engine sees them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import Check, Column, Index, Kind, Reference, Table
 from .bind import Binder
 from .dialect import Dialect
+from .expression_types import NAMES, long_name, read_type, result_type
 from .parse import parse
 from .scope import Scope, Source, base_table, check_name, fold_name, missing_column, only, shown, table_name
-from .types import NAMES, long_name, read_type, result_type
 
 MAX_COLUMNS = 1000
 _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
@@ -28,12 +28,12 @@ _SEARCHED = (Kind.TEXT, Kind.VECTOR, Kind.VECTORS)
 
 
 def text(node: exp.Expression) -> str:
-    """An expression in PostgreSQL's words, as the catalogue keeps it."""
+    """Write an expression in PostgreSQL's syntax, as the catalogue stores it."""
     return node.sql(dialect=Dialect)
 
 
 def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """The table that a CREATE TABLE describes."""
+    """Return the table that a CREATE TABLE describes."""
     schema = tree.this
     if not isinstance(schema, exp.Schema):
         raise SqlError("CREATE TABLE needs columns: CREATE TABLE t (id BIGINT, …)")
@@ -45,7 +45,7 @@ def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -
 
 
 def check_properties(tree: exp.Create) -> None:
-    """`USING deeplake` and nothing else."""
+    """Allow only `USING deeplake`."""
     only(tree, "this", "kind", "exists", "properties", "expression", "unique")
     for item in tree.args["properties"].expressions if tree.args.get("properties") else []:
         method = fold_name(item.this) if isinstance(item, exp.FileFormatProperty) else ""
@@ -54,7 +54,7 @@ def check_properties(tree: exp.Create) -> None:
 
 
 class Builder:
-    """A table while its definition is read."""
+    """Builds a table from its definition."""
 
     def __init__(self, name: str, catalogue: Mapping[str, Table], workspace: str) -> None:
         self.name = name
@@ -110,13 +110,13 @@ class Builder:
         constraint = ""
         for wrapped in item.args.get("constraints") or []:
             constraint = fold_name(wrapped.this) if wrapped.args.get("this") is not None else ""
-            column = self._constrained(column, wrapped.args["kind"], constraint)
+            column = self._apply_constraint(column, wrapped.args["kind"], constraint)
         self.columns[name] = column
         if len(self.columns) > MAX_COLUMNS:
             raise SqlError(f"a table may have {MAX_COLUMNS} columns")
         return column
 
-    def _constrained(self, column: Column, kind: exp.Expression, constraint: str) -> Column:
+    def _apply_constraint(self, column: Column, kind: exp.Expression, constraint: str) -> Column:
         if isinstance(kind, exp.NotNullColumnConstraint):
             return replace(column, nullable=bool(kind.args.get("allow_null")) and not column.serial)
         if isinstance(kind, exp.DefaultColumnConstraint):
@@ -152,7 +152,7 @@ class Builder:
         return self.add_constraints(Table(self.name, columns, self.key))
 
     def add_constraints(self, table: Table) -> Table:
-        """The table with the keys, checks and references that were read."""
+        """Return the table with its keys, checks and references."""
         names = {index.name for index in table.indexes} | {check.name for check in table.checks}
         for name, unique in self.uniques:
             chosen = free_name(name or f"{self.name}_{'_'.join(unique)}_key", names, self.catalogue)
@@ -182,7 +182,7 @@ def _name_of(node: exp.Expression) -> str:
 
 
 def free_name(name: str, used: set[str], catalogue: Mapping[str, Table]) -> str:
-    """A name that is not in use: `t_a_key`, `t_a_key1` …"""
+    """Return an unused name: `t_a_key`, `t_a_key1` …"""
     taken = used | {index.name for table in catalogue.values() for index in table.indexes}
     base, count = name[:60], 0
     while name in taken:
@@ -193,7 +193,7 @@ def free_name(name: str, used: set[str], catalogue: Mapping[str, Table]) -> str:
 
 
 def default_text(node: exp.Expression, column: Column) -> str | None:
-    """The default of a column, checked: it fits the type and refers to no columns."""
+    """Return the default of a column, checked: it fits the type and refers to no columns."""
     if isinstance(node.unnest(), exp.Null):
         return None
     words = text(node)
@@ -202,7 +202,7 @@ def default_text(node: exp.Expression, column: Column) -> str | None:
 
 
 def bind_value(words: str, column: Column) -> exp.Expression:
-    """A default as a bound expression."""
+    """Bind a default."""
     from .statements import check_assignable
 
     tree = parse(f"SELECT {words}").tree
@@ -227,7 +227,7 @@ def check_of(name: str, condition: exp.Expression, table: Table) -> Check:
 
 
 def bind_check(words: str, table: Table) -> tuple[exp.Expression, Source]:
-    """A CHECK as a bound condition, and the row that it looks at."""
+    """Bind a CHECK; return the condition and the row that it reads."""
     tree = parse(f"SELECT {words}").tree
     node = tree.expressions[0]
     if node.find(exp.Query, exp.Parameter, exp.Placeholder) is not None:
@@ -289,7 +289,7 @@ def _both_whole(a: Column, b: Column) -> bool:
 
 
 def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Index:
-    """The index that a CREATE INDEX describes."""
+    """Return the index that a CREATE INDEX describes."""
     only(tree, "this", "kind", "exists", "unique")
     node = tree.this
     only(node, "this", "table", "params")
@@ -345,13 +345,13 @@ def build_index(
 def _resolve_search_index(
     table: Table, columns: tuple[str, ...], unique: bool, options: dict[str, str]
 ) -> tuple[str, bool, dict[str, str]]:
-    """What an index USING deeplake_index is here: one of values is a btree, and the dimension is the column's own."""
+    """Resolve USING deeplake_index: on plain values it is a btree; the dimension is the column's own."""
     left = {name: value for name, value in options.items() if name != "dimension"}
-    asked = left.get("index_type")
+    wanted = left.get("index_type")
     kinds = [found.type.kind for column in columns if (found := table.column(column)) is not None]
     of_values = bool(kinds) and not any(kind in _SEARCHED for kind in kinds)
-    if asked == "unique" or (of_values and asked in (None, "inverted", "inverted_index")):
-        return "btree", unique or asked == "unique", {}
+    if wanted == "unique" or (of_values and wanted in (None, "inverted", "inverted_index")):
+        return "btree", unique or wanted == "unique", {}
     dimensions = {found.type.dimension for column in columns if (found := table.column(column)) is not None}
     given = options.get("dimension")
     if given is not None and not (given.isdecimal() and dimensions & {None, int(given)}):

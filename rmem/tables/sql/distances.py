@@ -1,4 +1,4 @@
-"""`vector <=> query`, the cosine distance, in terms of the similarity that search indexes answer."""
+"""Rewrite `vector <=> query`, the cosine distance, as the similarity that search indexes answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rewrite_cosine_distances(tree: exp.Expression) -> None:
 
 
 def _order_by_similarity(key: exp.Ordered, select: exp.Select) -> None:
-    distance = _named(key.this, select).unnest()
+    distance = _ordered_item(key.this, select).unnest()
     nulls_first = key.meta.get("nulls") and key.args.get("nulls_first")
     if not (isinstance(distance, Operator) and distance.op == COSINE_DISTANCE) or key.args.get("desc") or nulls_first:
         return
@@ -35,8 +35,8 @@ def _order_by_similarity(key: exp.Ordered, select: exp.Select) -> None:
     key.meta["nulls"] = True
 
 
-def _named(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    """The item of a SELECT that a name or a number in its ORDER BY stands for, or the expression itself."""
+def _ordered_item(node: exp.Expr, select: exp.Select) -> exp.Expr:
+    """Return the SELECT item that a name or number in ORDER BY refers to, or the expression itself."""
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
         items = select.expressions[int(node.this) - 1 : int(node.this)]
         return items[0].unalias() if items and int(node.this) else node

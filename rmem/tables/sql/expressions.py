@@ -14,11 +14,7 @@ from ..deadline import check
 from . import functions
 from .calls import Calls
 from .dialect import SIMILARITY, Operator
-from .literals import read
-from .parameters import integer_type, parameter_type
-from .scope import Scope, fold_name, identifier, only, refused, shown
-from .times import zone_of
-from .types import (
+from .expression_types import (
     UNKNOWN,
     castable,
     common,
@@ -28,6 +24,10 @@ from .types import (
     read_type,
     type_of,
 )
+from .literals import read
+from .parameters import integer_type, parameter_type
+from .scope import Scope, fold_name, identifier, only, shown, unsupported
+from .times import zone_of
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -68,10 +68,10 @@ MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
 
 
 class Expressions(Calls):
-    """The part of a Binder that looks at expressions."""
+    """The part of a Binder that binds expressions."""
 
     def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
-        """The type of an expression. `want` is what its place expects, for what has no type of its own."""
+        """Bind an expression and return its type. `want` is the type for what has none of its own."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
         check()
@@ -83,7 +83,7 @@ class Expressions(Calls):
         else:
             branch = self._BRANCHES.get(kind)
             if branch is None:
-                raise SqlUnsupportedError(f"{refused(_NAMES.get(kind, kind.__name__))}: {shown(node)}")
+                raise SqlUnsupportedError(f"{unsupported(_NAMES.get(kind, kind.__name__))}: {shown(node)}")
             found = branch(self, node, scope)
         node.meta["type"] = found
         if want is not None:
@@ -169,11 +169,11 @@ class Expressions(Calls):
             raise SqlUnsupportedError(f"subscripts with several parts are not supported: {shown(node)}")
         subscript = node.expressions[0]
         if kind == "jsonb":
-            raise refused("a subscript of JSONB", "Use ->")
+            raise unsupported("a subscript of JSONB", "Use ->")
         if not is_array(kind):
             raise SqlError(f"cannot subscript type {long_name(kind)} because it does not support subscripting")
         if isinstance(subscript, exp.Slice):
-            raise refused("a slice of an array", "Use a subscript, or unnest()")
+            raise unsupported("a slice of an array", "Use a subscript, or unnest()")
         self.number(subscript, scope, "array subscript")
         return element(kind)
 
@@ -193,7 +193,7 @@ class Expressions(Calls):
             or (op == "/" and left == "interval")
             or (op == "-" and left == "jsonb" and right not in ("text", UNKNOWN))
         ):
-            raise refused(f"{long_name(left)} {op} {long_name(right)}")
+            raise unsupported(f"{long_name(left)} {op} {long_name(right)}")
         message = f"operator does not exist: {long_name(left)} {op} {long_name(right)}"
         if left == "text" and op in _OF_JSON:
             message += "; a text that holds JSON is cast first, as in (metadata::jsonb)"
@@ -208,7 +208,7 @@ class Expressions(Calls):
         if node.op == SIMILARITY:
             return self._similarity(node, scope)
         if node.op not in functions.operators:
-            raise refused(f"operator {node.op}")
+            raise unsupported(f"operator {node.op}")
         return self._operator(node, node.op, scope)
 
     def _similarity(self, node: Operator, scope: Scope) -> str:

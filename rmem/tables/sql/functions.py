@@ -1,5 +1,4 @@
-"""The functions and operators that statements may use: PostgreSQL's names, what they take and what they give.
-Nothing that is not written here can be called."""
+"""The functions and operators that statements may use, with PostgreSQL's names and types. Unlisted ones are refused."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ...errors import SqlError, SqlUnsupportedError
-from .scope import refused
-from .types import INTEGERS, NUMBERS, UNKNOWN, element, is_array, is_implicit, long_name
+from .expression_types import INTEGERS, NUMBERS, UNKNOWN, element, is_array, is_implicit, long_name
+from .scope import unsupported
 
 _GROUPS = {
     "exact*": (*INTEGERS, "numeric"),
@@ -102,11 +101,11 @@ _INSTEAD = {
 
 
 def unknown_function(name: str) -> SqlUnsupportedError:
-    """The error for a function that cannot be called here."""
+    """Return the error for an unlisted function."""
     instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
     known = instead in scalars or instead in aggregates or instead in sets
     if name in POSTGRES_ONLY and not known:
-        return refused(f"{name}()")
+        return unsupported(f"{name}()")
     if name in POSTGRES_ONLY:
         return SqlUnsupportedError(f"{name}() is not supported here; use {instead}()")
     return SqlUnsupportedError(f"function {name}() is not supported")
@@ -118,10 +117,10 @@ _POSTGRES_UNITS = frozenset("century decade isoyear julian microseconds millenni
 
 
 def check_unit(function: str, unit: str) -> None:
-    """Refuse a field of a time that is not known here."""
+    """Refuse an unknown field of a time."""
     known = _UNITS.get(function, _UNITS["date_part"])
     if unit in _POSTGRES_UNITS or (unit in _UNITS["date_part"] and unit not in known):
-        raise refused(f'unit "{unit}" of {function}()')
+        raise unsupported(f'unit "{unit}" of {function}()')
     if unit not in known:
         raise SqlError(f'unit "{unit}" of {function}() is not known; there are {", ".join(sorted(known))}')
 
@@ -158,7 +157,7 @@ UNARIES = "-(number*) number*; -(interval) interval"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One way to call a function. `key` names what an engine has to do: `round(numeric, int4)`."""
+    """One signature of a function. `key` names it for engines: `round(numeric, int4)`."""
 
     name: str
     takes: tuple[str, ...]
@@ -172,7 +171,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that was understood: the signature, and the types its arguments have to have."""
+    """A resolved call: the signature and the types of its arguments."""
 
     signature: Signature
     takes: tuple[str, ...]
@@ -209,14 +208,14 @@ _PREFERRED = ("float8", "text", "timestamptz", "bool", "interval")
 
 
 def resolve(known: dict[str, list[Signature]], name: str, given: list[str], shown: str = "") -> Call:
-    """Choose the way of calling that fits best, as PostgreSQL does."""
+    """Choose the best signature, as PostgreSQL does."""
     signatures = known.get(name)
     if signatures is None:
         raise unknown_function(name)
     if name in _OF_DOUBLES and "numeric" in given and not {"float4", "float8"} & set(given):
-        raise refused(f"{name} of numeric", "Cast to double precision: (…)::float8")
+        raise unsupported(f"{name} of numeric", "Cast to double precision: (…)::float8")
     if name == "substring" and given[1:] in (["text"], [UNKNOWN]):
-        raise refused("substring() with a pattern", "Use regexp_match()")
+        raise unsupported("substring() with a pattern", "Use regexp_match()")
     best: tuple[float, Call] | None = None
     for signature in signatures:
         fit = _fits(signature, given)
@@ -224,7 +223,7 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
             best = fit
     if best is None:
         if name == "to_timestamp" and len(given) == 2:
-            raise refused("to_timestamp() with a pattern")
+            raise unsupported("to_timestamp() with a pattern")
         types = ", ".join(long_name(name) for name in given)
         raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {_ways(signatures)}")
     return best[1]
@@ -235,7 +234,7 @@ def _ways(signatures: list[Signature]) -> str:
 
 
 def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
-    """How far arguments are from a signature, and the call with its types filled in."""
+    """Return how far arguments are from a signature, and the call with its types filled in."""
     takes = signature.takes
     if signature.variadic:
         if len(given) < len(takes):
@@ -249,7 +248,7 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
     distance = 0.0
     wanted = []
     for take, have in zip(takes, given, strict=True):
-        want = _filled(take, bound, have)
+        want = _fill_type(take, bound, have)
         if take == "anynonarray" and is_array(have):
             return None
         if have == want:
@@ -263,11 +262,11 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
         else:
             return None
         wanted.append(want)
-    return distance, Call(signature, tuple(wanted), _filled(signature.gives, bound, "text"))
+    return distance, Call(signature, tuple(wanted), _fill_type(signature.gives, bound, "text"))
 
 
 def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:
-    """What `anyelement` stands for; None where the arguments do not agree."""
+    """Return the type of `anyelement`; None if the arguments disagree."""
     chosen = UNKNOWN
     for take, have in zip(takes, given, strict=True):
         if take == "anyarray" and have not in (UNKNOWN, "") and not is_array(have):
@@ -282,7 +281,7 @@ def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:
     return "text" if chosen == UNKNOWN else chosen
 
 
-def _filled(name: str, bound: str, have: str) -> str:
+def _fill_type(name: str, bound: str, have: str) -> str:
     if name in ("any", "anynonarray"):
         return "text" if have == UNKNOWN else have
     return name.replace("anyelement", bound).replace("anyarray", f"{bound}[]")

@@ -11,7 +11,7 @@ from .scope import Scope, bound_column, fold_name
 
 
 def has_aggregates(node: exp.Expression) -> bool:
-    """Whether an expression holds an aggregate of its own query, outside of subqueries and windows."""
+    """Return whether an expression contains an aggregate, outside of subqueries and windows."""
     return any(True for _ in _aggregates(node))
 
 
@@ -50,7 +50,7 @@ def check_grouping(node: exp.Select, scope: Scope) -> None:
         places.append(having.this)
     if group is None and having is None and not any(has_aggregates(place) for place in places):
         return
-    keys = [_resolved(key, node) for key in group.expressions] if group is not None else []
+    keys = [_resolve_key(key, node) for key in group.expressions] if group is not None else []
     texts = {_text(key) for key in keys}
     for source in scope.sources.values():
         table = source.table
@@ -64,18 +64,18 @@ def check_grouping(node: exp.Select, scope: Scope) -> None:
 
 
 def check_distinct(node: exp.Select) -> None:
-    """DISTINCT can only be ordered by what it selects; DISTINCT ON begins its order with its own keys."""
+    """Check DISTINCT: it is ordered by what it selects; DISTINCT ON begins its order with its keys."""
     distinct, order = node.args.get("distinct"), node.args.get("order")
     if distinct is None or order is None:
         return
-    keys = [_resolved(key.this, node) for key in order.expressions]
+    keys = [_resolve_key(key.this, node) for key in order.expressions]
     on = distinct.args.get("on")
     if on is None:
         selected = {_text(item.this) for item in node.expressions}
         if any(_text(key) not in selected for key in keys):
             raise SqlError("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
         return
-    own = [_text(_resolved(key, node)) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+    own = [_text(_resolve_key(key, node)) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
     left = set(own)
     for key in keys:
         if not left:
@@ -85,7 +85,7 @@ def check_distinct(node: exp.Select) -> None:
         left.discard(_text(key))
 
 
-def _resolved(key: exp.Expression, node: exp.Select) -> exp.Expression:
+def _resolve_key(key: exp.Expression, node: exp.Select) -> exp.Expression:
     at = key.meta.get("output")
     return node.expressions[at].this if at is not None else key
 

@@ -1,5 +1,5 @@
-"""JSONB: parsed, written as PostgreSQL writes it, and in PostgreSQL's order. Numbers that are not whole are Decimals,
-so that nothing is rounded."""
+"""Parse, write and order JSONB as PostgreSQL does. Numbers that are not whole are Decimals, so that nothing is
+rounded."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _check_nul(value: Any) -> None:
 
 
 def json_text(value: Any, depth: int = 0) -> str:
-    """The text of a JSONB value: keys in order of length and then of bytes, blanks after `,` and `:`."""
+    """Write a JSONB value: keys by length, then bytes; blanks after `,` and `:`."""
     if value is None:
         return "null"
     if value is True:
@@ -73,7 +73,7 @@ def sorted_keys(value: dict[str, Any]) -> list[str]:
 
 
 def decimal_text(value: Decimal) -> str:
-    """A decimal without an exponent."""
+    """Write a decimal without an exponent."""
     if value.is_zero() and value.is_signed():
         value = -value
     text = format(value, "f")
@@ -83,7 +83,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def type_name(value: Any) -> str:
-    """What `jsonb_typeof` calls a value."""
+    """Return the `jsonb_typeof` of a value."""
     if value is None:
         return "null"
     names = ((bool, "boolean"), (str, "string"), (dict, "object"), (list, "array"))
@@ -91,7 +91,7 @@ def type_name(value: Any) -> str:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """By which JSONB values are ordered: object > array > boolean > number > string > null."""
+    """Return the sort key of JSONB: object > array > boolean > number > string > null."""
     if value is None:
         return (0,)
     if isinstance(value, str):
@@ -110,7 +110,7 @@ def order_key(value: Any) -> tuple[Any, ...]:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A caller's value as JSON can hold it, with an error that says what it cannot."""
+    """Convert a caller's value to JSON; the error names what JSON cannot hold."""
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
@@ -145,7 +145,7 @@ def _key(key: Any) -> str:
 
 
 def check_text(value: str, what: str) -> None:
-    """Refuse what no text may hold."""
+    """Refuse characters that no text may contain."""
     if "\x00" in value:
         raise SqlError(f"{what} holds the character NUL, which no text may")
     try:

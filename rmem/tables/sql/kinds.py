@@ -1,4 +1,4 @@
-"""Tell what kind of statement a tree is, and what it writes to, for the check of who may run it."""
+"""Return the kind of a statement and what it writes to, for access checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ READS = frozenset({"SELECT"})
 
 
 def kind_of(tree: exp.Expression) -> str:
-    """SELECT, INSERT, CREATE TABLE …"""
+    """Return SELECT, INSERT, CREATE TABLE …"""
     if isinstance(tree, exp.Query):
         return "SELECT"
     if isinstance(tree, (exp.Create, exp.Drop, exp.Alter)):
@@ -23,7 +23,7 @@ def kind_of(tree: exp.Expression) -> str:
 
 
 def target_tables(tree: exp.Expression) -> list[str]:
-    """The names of the tables (or indexes) that a statement changes."""
+    """Return the tables (or indexes) that a statement changes."""
     if isinstance(tree, exp.Query):
         return []
     targets = tree.expressions if isinstance(tree, exp.TruncateTable) else tree.args.get("tables") or [tree.this]

@@ -1,4 +1,4 @@
-"""Read texts as values of a type: what `'2024-01-05'::date` means, with PostgreSQL's errors for what it cannot.
+"""Parse texts as values of a type, with PostgreSQL's errors: what `'2024-01-05'::date` means.
 
 Inside statements a value has a plain form: whole numbers are int, numeric is Decimal, timestamps, dates and times are
 the numbers of `times`, JSONB is parsed, arrays are lists, UUIDs are text."""
@@ -15,9 +15,9 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError, SqlUnsupportedError
+from .expression_types import element, is_array, long_name
 from .json_values import parse_json
 from .times import read_date, read_interval, read_time, read_timestamp
-from .types import element, is_array, long_name
 
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 _INTEGER = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(?:_\d+)*)\s*$", re.I)
@@ -26,7 +26,7 @@ EXACT = Context(prec=150_000, Emax=999_999, Emin=-999_999)
 
 
 def read(text: str, kind: str) -> Any:
-    """A text as a value of a type, in the plain form."""
+    """Parse a text as a plain value of a type."""
     if kind == "text":
         return text
     if is_array(kind):
@@ -89,7 +89,7 @@ def read_float(text: str) -> float:
 
 
 def to_float4(value: float) -> float:
-    """A double rounded to single precision."""
+    """Round a double to single precision."""
     with np.errstate(over="ignore"):
         rounded = float(np.float32(value))
     if math.isinf(rounded) and not math.isinf(value):
@@ -154,7 +154,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def read_array(text: str, kind: str) -> list[Any]:
-    """`{1,2,NULL}`; vectors also as `[0.1, 0.2]`."""
+    """Parse `{1,2,NULL}`; vectors also as `[0.1, 0.2]`."""
     body = text.strip()
     if kind in ("float4[]", "float4[][]") and body.startswith("["):
         return _read_bracketed(body, kind)
@@ -178,7 +178,7 @@ def _read_bracketed(body: str, kind: str) -> list[Any]:
 
 
 def vector(value: Any) -> list[Any]:
-    """A list of finite numbers, rounded to single precision; None may stand among them only in an array of a query."""
+    """Check a list of finite numbers and round it to single precision; None is allowed only in an array of a query."""
     if not isinstance(value, list) or any(
         isinstance(item, bool) or not isinstance(item, (int, float, Decimal)) for item in value
     ):
@@ -191,7 +191,7 @@ _TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|([^{},"\\]+))', re.S)
 
 
 def _items(tokens: Iterator[re.Match[str]], kind: str, wrong: SqlError) -> list[Any]:
-    """The items of an array whose `{` was read, up to its `}`."""
+    """Parse the items of an array after its `{`, up to its `}`."""
     inner = element(kind)
     found: list[Any] = []
     for token in tokens:

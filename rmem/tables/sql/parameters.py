@@ -1,4 +1,4 @@
-"""Parameters: `$1` with a sequence or `:name` with a mapping. After this they are all `$1`, `$2` … in the tree."""
+"""Number the parameters of a statement, `$1` or `:name`, and check their values."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import numpy as np
 from sqlglot import exp
 
 from ...errors import SqlError
+from .expression_types import UNKNOWN
 from .json_values import check_text
-from .types import UNKNOWN
 
 MAX_PARAMETERS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of a statement: their names, or how many there are."""
+    """The names of a statement's parameters, or how many there are."""
 
     names: tuple[str, ...] = ()
     count: int = 0
 
     def values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
-        """The values in the order of their numbers; an error names what is missing or too much."""
-        return self._named(params) if self.names else self._placed(params)
+        """Return the values by number; the error names what is missing or superfluous."""
+        return self._named_values(params) if self.names else self._positional_values(params)
 
-    def _named(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    def _named_values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         if not isinstance(params, Mapping):
             raise SqlError(f"parameter :{self.names[0]} needs a mapping of names to values, got {_kind(params)}")
         for name in self.names:
@@ -43,7 +43,7 @@ class Parameters:
                 raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
         return [check_value(params[name], f":{name}") for name in self.names]
 
-    def _placed(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    def _positional_values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
             raise SqlError(f"params must be a list or a mapping, got {_kind(params)}")
         if isinstance(params, Mapping):
@@ -59,7 +59,7 @@ class Parameters:
 
 
 def number_parameters(tree: exp.Expression) -> Parameters:
-    """Give every parameter of a tree a number."""
+    """Number every parameter of a tree."""
     placed = list(tree.find_all(exp.Parameter))
     named = [node for node in tree.find_all(exp.Placeholder) if isinstance(node, exp.Placeholder)]
     if any(not node.name or node.args.get("jdbc") for node in named):
@@ -90,7 +90,7 @@ def _kind(value: Any) -> str:
 
 
 def check_value(value: Any, name: str) -> Any:
-    """A value that a statement may be given, in plain Python types."""
+    """Check a parameter value and convert it to plain Python."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str, bytes, UUID, dt.date, dt.time, dt.timedelta)):
@@ -116,7 +116,7 @@ def check_value(value: Any, name: str) -> Any:
 
 
 def parameter_type(value: Any) -> str:
-    """The type that a value has by itself; texts, lists and dicts are what their place makes of them."""
+    """Return the type of a value; texts, lists and dicts get theirs from their place."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
@@ -140,20 +140,20 @@ _BY_CLASS: tuple[tuple[type, str], ...] = (
 
 
 def integer_type(value: int) -> str:
-    """The type of a whole number: the smallest from int4 upwards that holds it."""
+    """Return the smallest type from int4 upwards that holds a whole number."""
     if -(2**31) <= value < 2**31:
         return "int4"
     return "int8" if -(2**63) <= value < 2**63 else "numeric"
 
 
 def shape(value: Any) -> str:
-    """All of a value that decides how a statement is understood."""
+    """Return everything about a value that affects binding."""
     found = parameter_type(value)
     return found if found != UNKNOWN else f"{type(value).__name__} {lone_type(value)}"
 
 
 def lone_type(value: Any) -> str:
-    """The type of a list or dict that stands where nothing says what it should be."""
+    """Return the type of a list or dict whose place expects none."""
     if isinstance(value, dict):
         return "jsonb"
     if isinstance(value, np.ndarray):

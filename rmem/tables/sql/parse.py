@@ -1,5 +1,5 @@
-"""Parse one statement of PostgreSQL's dialect. What cannot be read, or is too long or too deep to be read safely,
-is refused here; what may be said at all is decided in `bind`."""
+"""Parse one statement of PostgreSQL's dialect. Refuse what cannot be parsed, or is too long or too deep; `bind` decides
+what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from ...errors import SqlError, SqlUnsupportedError
 from .dialect import Dialect
 from .distances import rewrite_cosine_distances
-from .scope import refused
+from .scope import unsupported
 
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
@@ -27,14 +27,14 @@ _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that was read: its tree, and whether only its plan is asked for."""
+    """A parsed statement: its tree, and whether it is an EXPLAIN."""
 
     tree: exp.Expression
     explain: bool = False
 
 
 def parse(sql: str) -> Statement:
-    """Read exactly one statement."""
+    """Parse exactly one statement."""
     if not isinstance(sql, str):
         raise SqlError(f"sql must be a text, got {type(sql).__name__}")
     if len(sql) > MAX_LENGTH:
@@ -68,12 +68,12 @@ def _tokens(sql: str) -> list[Token]:
         raise SqlError(f"the statement cannot be read: {_reason(error)}") from None
     for token, following in pairwise(tokens):
         if token.token_type == TokenType.PARAMETER and following.token_type != TokenType.NUMBER:
-            raise refused("a text in dollar signs", "Write 'it''s'; parameters are $1, $2 …")
+            raise unsupported("a text in dollar signs", "Write 'it''s'; parameters are $1, $2 …")
     return tokens
 
 
 def split(sql: str) -> list[str]:
-    """The statements of a script, each ended by `;`."""
+    """Split a script at `;`."""
     ends = [token.start for token in _tokens(sql) if token.token_type == TokenType.SEMICOLON]
     parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
     found = [part.strip() for part in parts if Dialect().tokenize(part)]
@@ -102,13 +102,13 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
         node.replace(exp.Literal.string(str(node.this)))  # E'…' is a text like any other
     if trees[0].find(exp.UnicodeString) is not None:
-        raise refused("U&'…'", "Write E'\\u00e9', or the character itself")
+        raise unsupported("U&'…'", "Write E'\\u00e9', or the character itself")
     rewrite_cosine_distances(trees[0])
-    return _selected(trees[0])
+    return _values_as_select(trees[0])
 
 
-def _selected(tree: exp.Expression) -> exp.Expression:
-    """VALUES as a statement is a SELECT of them."""
+def _values_as_select(tree: exp.Expression) -> exp.Expression:
+    """Turn a VALUES statement into a SELECT."""
     if not isinstance(tree, exp.Values):
         return tree
     rest = {key: tree.args.pop(key, None) for key in ("order", "limit", "offset", "with_")}
@@ -117,7 +117,7 @@ def _selected(tree: exp.Expression) -> exp.Expression:
 
 
 def is_phrase(words: str) -> bool:
-    """Whether some words can stand inside of a statement without ending what is around them."""
+    """Return whether words can stand inside a statement without ending what surrounds them."""
     try:
         tokens = Dialect().tokenize(words)
     except SqlglotError:
@@ -165,7 +165,7 @@ def _check_depth(tokens: list[Token]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of a parser's message, without the marks of a terminal."""
+    """Return the first line of a parser's message, without terminal codes."""
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
         near = first.get("highlight") or ""

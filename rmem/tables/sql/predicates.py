@@ -1,5 +1,5 @@
-"""Bind conditions: comparisons, IN, BETWEEN, LIKE, AND and OR; and CASE. What has no type of its own takes the one that
-its place expects."""
+"""Bind conditions: comparisons, IN, BETWEEN, LIKE, AND, OR, and CASE. Untyped operands take the type their place
+expects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from .casts import text_of
+from .expression_types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
 from .literals import read
 from .parameters import lone_type
-from .scope import Scope, only, refused, shown
-from .types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
+from .scope import Scope, only, shown, unsupported
 
 if TYPE_CHECKING:
     from .bind import Binder
@@ -22,17 +22,17 @@ NOT_COMPARABLE = ("record", "hybrid")
 
 
 class Predicates(ABC):
-    """The part of Expressions that looks at conditions, and what all of it stands on."""
+    """The part of Expressions that binds conditions, and its base."""
 
     def __init__(self, binder: Binder) -> None:
         self.binder = binder
 
     @abstractmethod
     def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
-        """The type of an expression. `want` is what its place expects, for what has no type of its own."""
+        """Bind an expression and return its type. `want` is the type for what has none of its own."""
 
     def bind_typed(self, node: exp.Expr | None, scope: Scope) -> str:
-        """The type of an expression that has to have one: what nothing decides is a text."""
+        """Bind an expression that must have a type; undecided ones become text."""
         found = self.bind(node, scope)
         if found == UNKNOWN and isinstance(node, exp.Expression):
             self.use_own_type(node)
@@ -40,7 +40,7 @@ class Predicates(ABC):
         return found
 
     def use_own_type(self, node: exp.Expression) -> None:
-        """Give what has no type the one that it has by itself."""
+        """Give an untyped node its default type."""
         inner = node.unnest()
         if isinstance(inner, exp.Parameter):
             self.adapt(node, lone_type(self.binder.value(inner)))
@@ -48,7 +48,7 @@ class Predicates(ABC):
             self.adapt(node, "text")
 
     def adapt(self, node: exp.Expression, want: str) -> None:
-        """Make what has no type yet the type that its place expects."""
+        """Give an untyped node the expected type."""
         if type_of(node) != UNKNOWN:
             return
         node.meta["type"] = want
@@ -78,7 +78,7 @@ class Predicates(ABC):
             raise SqlError(f"argument of {where} must be of type boolean, not {long_name(found)}")
 
     def number(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
-        """LIMIT, OFFSET and subscripts want whole numbers."""
+        """Bind a whole number, for LIMIT, OFFSET and subscripts."""
         found = self.bind(node, scope, "int8")
         if found not in (*INTEGERS, "numeric", "float4", "float8"):
             raise SqlError(f"argument of {where} must be of type bigint, not {long_name(found)}")
@@ -88,15 +88,15 @@ class Predicates(ABC):
     def _comparison(self, node: exp.Expression, op: str, scope: Scope) -> str:
         other = node.expression
         if isinstance(other, (exp.Any, exp.All)):
-            node.meta["operand"] = self._quantified(node, other, scope, op)
+            node.meta["operand"] = self._bind_quantified(node, other, scope, op)
             return "bool"
         if isinstance(node.this.unnest(), exp.Tuple) or isinstance(other.unnest(), exp.Tuple):
-            raise refused("comparing rows", f"Compare their columns: {shown(node)}")
+            raise unsupported("comparing rows", f"Compare their columns: {shown(node)}")
         node.meta["operand"] = self.bind_pair(node.this, other, op, scope)
         return "bool"
 
     def bind_pair(self, left: exp.Expression, right: exp.Expression, op: str, scope: Scope) -> str:
-        """The type in which two expressions are compared."""
+        """Bind two operands; return the type in which they are compared."""
         kinds = [self.bind(left, scope), self.bind(right, scope)]
         return self._agree_on_type(left, right, kinds, op)
 
@@ -117,10 +117,10 @@ class Predicates(ABC):
         self.adapt(right, kind)
         return kind
 
-    def _quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: Scope, op: str) -> str:
-        """`x = ANY(array)` and `x <> ALL(SELECT …)`."""
+    def _bind_quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: Scope, op: str) -> str:
+        """Bind `x = ANY(array)` and `x <> ALL(SELECT …)`."""
         if (op, type(other)) not in (("=", exp.Any), ("<>", exp.All)):
-            raise refused(f"{op} {type(other).__name__.upper()}", "There are = ANY(…) and <> ALL(…)")
+            raise unsupported(f"{op} {type(other).__name__.upper()}", "There are = ANY(…) and <> ALL(…)")
         left = self.bind(node.this, scope)
         inner = other.this.unnest() if not isinstance(other.this, exp.Subquery) else other.this
         if isinstance(inner, exp.Query):
@@ -162,7 +162,7 @@ class Predicates(ABC):
         only(node, "this", "expressions", "query")
         query = node.args.get("query")
         if isinstance(node.this.unnest(), exp.Tuple):
-            raise refused("IN of rows", f"Use EXISTS, or compare their columns: {shown(node)}")
+            raise unsupported("IN of rows", f"Use EXISTS, or compare their columns: {shown(node)}")
         if query is not None:
             columns = self.binder.query(query, scope)
             if len(columns) != 1:
@@ -175,7 +175,7 @@ class Predicates(ABC):
         return "bool"
 
     def _one_type(self, parts: list[exp.Expression], op: str, scope: Scope) -> str:
-        """The type in which several expressions are compared with each other."""
+        """Return the type in which several expressions are compared."""
         known = [kind for part in parts if (kind := self.bind(part, scope)) != UNKNOWN] or ["text"]
         kind = known[0]
         for other in known[1:]:
@@ -195,7 +195,7 @@ class Predicates(ABC):
         left = self.bind(node.this, scope, "text")
         pattern = node.expression
         if isinstance(pattern, (exp.Any, exp.All)):
-            raise refused(f"{word} {type(pattern).__name__.upper()}")
+            raise unsupported(f"{word} {type(pattern).__name__.upper()}")
         right = self.bind(pattern, scope, "text")
         if left != "text" or right != "text":
             raise SqlError(f"operator does not exist: {long_name(left)} {word} {long_name(right)}")

@@ -1,4 +1,4 @@
-"""Bind FROM: tables, WITH queries, subqueries, functions and joins; and the stars that stand for their columns."""
+"""Bind FROM: tables, WITH queries, subqueries, functions and joins; and expand stars."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
+from .expression_types import NAMES, common, type_of
 from .parse import parse
-from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, refused, shown, table_name
+from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, shown, table_name, unsupported
 from .system import SYSTEM, system_relation
-from .types import NAMES, common, type_of
 
 if TYPE_CHECKING:
     from .bind import Binder
@@ -22,7 +22,7 @@ MAX_VIEWS = 100
 
 
 class Relations:
-    """The part of a Binder that looks at FROM."""
+    """The part of a Binder that binds FROM."""
 
     def __init__(self, binder: Binder) -> None:
         self.binder = binder
@@ -57,17 +57,17 @@ class Relations:
         return source
 
     def _bracketed_join(self, node: exp.Subquery, scope: Scope) -> Source:
-        """`FROM (a JOIN b ON …)`: only brackets."""
+        """Bind `FROM (a JOIN b ON …)`."""
         if node.args.get("alias") is not None:
             raise SqlUnsupportedError(f"an alias of a join is not supported: {shown(node)}")
         return self.relation(node.this, scope)
 
     @staticmethod
     def _plain_function(node: exp.Lateral) -> exp.Table:
-        """A function in FROM sees the sources before it with LATERAL and without."""
+        """Drop LATERAL of a function, which sees earlier sources anyway."""
         only(node, "this", "alias", "ordinality")
         if not isinstance(node.this, exp.Anonymous):
-            raise refused("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
+            raise unsupported("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
         table = exp.Table(this=node.this, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
         node.replace(table)
         return table
@@ -106,7 +106,7 @@ class Relations:
         return self._add_source(node, scope, table.name, columns)
 
     def _view(self, node: exp.Table, view: Table, scope: Scope) -> Source:
-        """The query of a view in the place of its name, with the columns that it had when it was made."""
+        """Replace a view by its query, with the columns it had when it was created."""
         if view.name in self.binder.views:
             raise SqlError(f'view "{view.name}" would read itself')
         self._views += 1
@@ -149,7 +149,7 @@ class Relations:
         return self._add_source(node, scope, name, columns)
 
     def _subquery_source(self, node: exp.Expression, scope: Scope, around: Scope | None = None) -> Source:
-        """A subquery does not see the sources beside it, and nothing but `around` if that is given."""
+        """Bind a subquery, which sees nothing but `around`, if given."""
         around = around or Scope(outer=scope.outer, queries=scope.queries)
         if isinstance(node, exp.Values):
             columns = self.binder.query(node, around)
@@ -190,7 +190,7 @@ class Relations:
         only(join, "this", "side", "kind", "method", "on", "using")
         method, side, kind = ((join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
         if method or side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS"):
-            raise refused(" ".join(filter(None, (method, side, kind, "JOIN"))), "Write ON or USING")
+            raise unsupported(" ".join(filter(None, (method, side, kind, "JOIN"))), "Write ON or USING")
         before = dict(scope.sources)
         self.relation(join.this, scope)
         added = {seen: source for seen, source in scope.sources.items() if seen not in before}
@@ -211,11 +211,11 @@ class Relations:
         shared: list[str],
         side: str,
     ) -> None:
-        """USING (a): the columns of both sides become one; the join's condition is written out."""
+        """Bind USING (a): merge the columns of both sides and write out the condition."""
         conditions = []
         for name in shared:
-            left = self._one(name, before, scope.merged)
-            right = self._one(name, added, {})
+            left = self._using_column(name, before, scope.merged)
+            right = self._using_column(name, added, {})
             kind = common([type_of(left), type_of(right)], "JOIN/USING")
             conditions.append(exp.EQ(this=left.copy(), expression=right.copy()))
             if side == "FULL":
@@ -231,7 +231,7 @@ class Relations:
         join.set("on", exp.and_(*conditions, copy=False))
 
     @staticmethod
-    def _one(name: str, sources: dict[str, Source], merged: dict[str, exp.Expression]) -> exp.Expression:
+    def _using_column(name: str, sources: dict[str, Source], merged: dict[str, exp.Expression]) -> exp.Expression:
         if name in merged:
             return merged[name]
         found = [(source, kind) for source in sources.values() if (kind := source.type_of(name)) is not None]
@@ -245,7 +245,7 @@ class Relations:
     # -- stars --------------------------------------------------------------------------------------------
 
     def expand_star(self, item: exp.Expression, scope: Scope) -> list[exp.Expression]:
-        """The columns that `*` and `t.*` stand for."""
+        """Return the columns of `*` and `t.*`."""
         if isinstance(item, exp.Star):
             only(item)
             return self._all(scope)
@@ -261,20 +261,20 @@ class Relations:
     def _all(self, scope: Scope) -> list[exp.Expression]:
         if not scope.sources:
             raise SqlError("SELECT * with no tables specified is not valid")
-        found = [self._aliased(node.copy(), name) for name, node in scope.merged.items()]
+        found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
         for source in scope.sources.values():
             found += [column for column in self._columns(source) if column.alias not in scope.merged]
         return found
 
     @staticmethod
-    def _aliased(node: exp.Expression, name: str) -> exp.Expression:
+    def _with_alias(node: exp.Expression, name: str) -> exp.Expression:
         return exp.Alias(this=node, alias=identifier(name))
 
     def _columns(self, source: Source) -> list[exp.Expression]:
-        return [self._aliased(bound_column(source, name, kind), name) for name, kind in source.columns]
+        return [self._with_alias(bound_column(source, name, kind), name) for name, kind in source.columns]
 
     def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
-        """Move a function that gives rows from the list of a SELECT into FROM."""
+        """Move a set function from the SELECT list into FROM."""
         name = fold_name(call.this)
         if any(item.meta.get("lifted") for item in node.find_all(exp.Column)) or (
             name in functions.SET_COLUMNS and len(functions.SET_COLUMNS[name]) > 1

@@ -1,4 +1,4 @@
-"""What names mean at a place in a statement: the sources of FROM with their columns, and the queries around them."""
+"""What names mean at a place in a statement: the sources of FROM, and the queries around them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .dialect import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One relation of FROM. `under` are the columns' names in the relation itself, `columns` as they are seen."""
+    """One relation of FROM. `under` are the column names in the relation itself, `columns` as they are visible."""
 
     alias: str
     columns: tuple[tuple[str, str], ...]
@@ -44,7 +44,7 @@ class Scope:
     """Whether the arguments of a window's aggregate may hold aggregates."""
 
     def inside(self, *, aggregates: bool) -> Scope:
-        """The same names inside of a call, where windows may not stand."""
+        """Return the same scope for the inside of a call, where windows are not allowed."""
         return Scope(self.outer, self.sources, self.queries, self.merged, aggregates)
 
     def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
@@ -56,7 +56,7 @@ class Scope:
         return None
 
     def find(self, name: str, table: str | None) -> tuple[Source, str] | exp.Expression:
-        """The source of a column with its type, or the expression that a merged column stands for."""
+        """Return the source and type of a column, or the expression of a merged one."""
         scope: Scope | None = self
         while scope is not None:
             if table is None and name in scope.merged:
@@ -76,13 +76,13 @@ class Scope:
         if table is not None:
             raise SqlError(f'missing FROM-clause entry for table "{table}"')
         if name in self.sources:
-            raise refused("a whole row as a value", "Name its columns, as in jsonb_build_object('a', t.a)")
+            raise unsupported("a whole row as a value", "Name its columns, as in jsonb_build_object('a', t.a)")
         known = [column for source in self.sources.values() for column, _ in source.columns]
         raise missing_column(name, ", ".join(self.sources), known)
 
 
 def missing_column(name: str, table: Table | str, known: Iterable[str] = ()) -> SqlError:
-    """The error for a column that a table lacks; `known` are the columns there are, if `table` is only a name."""
+    """Return the error for a missing column; `known` are the existing ones, if `table` is only a name."""
     where = f' in "{table.name if isinstance(table, Table) else table}"' if table else ""
     if isinstance(table, Table):
         known = [column.name for column in table.columns]
@@ -95,7 +95,7 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def fold_name(identifier: exp.Expression | str | None) -> str:
-    """A name as PostgreSQL understands it: what is not quoted is in lower case."""
+    """Return a name as PostgreSQL reads it: unquoted ones in lower case."""
     if isinstance(identifier, exp.Identifier):
         name = str(identifier.this)
         return name if identifier.args.get("quoted") else name.lower()
@@ -105,7 +105,7 @@ def fold_name(identifier: exp.Expression | str | None) -> str:
 
 
 def check_name(name: str, what: str) -> str:
-    """A name that may be given to a table, column or index."""
+    """Check a new name of a table, column or index."""
     if not name:
         raise SqlError(f"the name of a {what} may not be empty")
     if len(name.encode()) > 63:
@@ -126,20 +126,20 @@ def bound_column(source: Source, name: str, kind: str) -> exp.Column:
 
 
 def only(node: exp.Expression, *allowed: str) -> None:
-    """Refuse whatever a statement says beyond what is known here."""
+    """Refuse parts of a node that are not known here."""
     for key, value in node.args.items():
         if key not in allowed and value not in (None, False, []):
             word = key.strip("_").replace("_", " ").upper()
             raise SqlUnsupportedError(f"{word} of {type(node).__name__.upper()} is not supported: {shown(node)}")
 
 
-def refused(what: str, instead: str = "") -> SqlUnsupportedError:
-    """The error for what PostgreSQL has and the tables do not."""
+def unsupported(what: str, instead: str = "") -> SqlUnsupportedError:
+    """Return the error for what PostgreSQL has and the tables lack."""
     return SqlUnsupportedError(f"{what} is not supported here; PostgreSQL has it" + (f". {instead}" if instead else ""))
 
 
 def shown(node: exp.Expr) -> str:
-    """A piece of a statement for a message."""
+    """Format a piece of a statement for a message."""
     try:
         text = node.sql(dialect=Dialect)
     except (ValueError, RecursionError, AttributeError, TypeError):
@@ -148,7 +148,7 @@ def shown(node: exp.Expr) -> str:
 
 
 def table_name(node: exp.Table, workspace: str) -> str:
-    """The name of a table in this workspace; a table of another one does not exist."""
+    """Return the name of a table of this workspace; tables of others do not exist."""
     name = fold_name(node.this)
     if node.args.get("catalog"):
         raise NoSuchTableError(f'table "{shown(node)}" does not exist')
@@ -160,7 +160,7 @@ def table_name(node: exp.Table, workspace: str) -> str:
 
 
 def base_table(name: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """A table that holds rows, for what cannot be done to a view."""
+    """Return a table that holds rows; refuse a view."""
     table = known_table(name, catalogue, workspace)
     if table.view is not None:
         raise SqlUnsupportedError(f'"{name}" is a view; write to, index or alter the tables that it reads')

@@ -11,7 +11,7 @@ from .scope import fold_name
 
 
 def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
-    """The tables and subqueries of a SELECT, UPDATE or DELETE, those of its joins too."""
+    """Return the tables and subqueries of a SELECT, UPDATE or DELETE, with those of its joins."""
     places: list[exp.Expr] = []
     if isinstance(statement, exp.Update | exp.Delete):
         places.append(statement.this)
@@ -25,7 +25,7 @@ def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
-    """A source, and those that are joined with it in brackets."""
+    """Return a source and those joined with it in brackets."""
     if isinstance(place, exp.Paren) or (isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table)):
         yield from _inside(place.this)
     else:
@@ -35,7 +35,7 @@ def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def find_source(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
-    """The source that an alias names where a node stands, and the statement that this source belongs to."""
+    """Return the source of an alias at a node, and the statement that it belongs to."""
     above = node.parent
     while above is not None:
         if isinstance(above, exp.Select | exp.Update | exp.Delete):
@@ -47,7 +47,7 @@ def find_source(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
 
 
 def find_cte(table: exp.Table) -> exp.CTE | None:
-    """The part of a WITH that a table's name means; None for a real table."""
+    """Return the WITH query that a table name means; None for a real table."""
     if table.args.get("db"):
         return None
     name = fold_name(table.this)
@@ -66,7 +66,7 @@ def find_cte(table: exp.Table) -> exp.CTE | None:
 
 
 def _visible(with_: exp.With, below: exp.Expr) -> list[exp.CTE]:
-    """The parts that can be named from a part of the same WITH, or from the statement behind it."""
+    """Return the WITH queries that can be named from another one, or from the statement after it."""
     parts = [part for part in with_.expressions if isinstance(part, exp.CTE)]
     place = next((at for at, part in enumerate(parts) if part is below), None)
     if place is None:
@@ -75,7 +75,7 @@ def _visible(with_: exp.With, below: exp.Expr) -> list[exp.CTE]:
 
 
 def column_expression(column: exp.Column) -> exp.Expr | None:
-    """The expression that a column of a subquery or a WITH stands for; None for one of a real table."""
+    """Return the expression behind a column of a subquery or WITH; None for a real table."""
     found = find_source(column, column.table)
     source = found[0] if found else None
     query = find_cte(source) if isinstance(source, exp.Table) else source
@@ -90,19 +90,19 @@ def column_expression(column: exp.Column) -> exp.Expr | None:
 
 
 def first_select(query: exp.Expr) -> exp.Select | None:
-    """The SELECT that names the columns of a query."""
+    """Return the SELECT that names the columns of a query."""
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this
     return query if isinstance(query, exp.Select) else None
 
 
 def stands_alone(query: exp.Expr) -> bool:
-    """Whether a query could be run by itself: it names nothing of the statement around it."""
+    """Return whether a query names nothing of the statement around it."""
     own = {source.alias_or_name for select in query.find_all(exp.Select) for source in sources(select)}
     if any(column.table and column.table not in own for column in query.find_all(exp.Column)):
         return False
     for table in query.find_all(exp.Table):
         part = find_cte(table)
-        if part is not None and not any(part is one for one in query.find_all(exp.CTE)):
+        if part is not None and not any(part is query_part for query_part in query.find_all(exp.CTE)):
             return False
     return True

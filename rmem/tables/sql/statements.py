@@ -8,12 +8,23 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from .bind import Binder, Columns
-from .scope import Scope, Source, base_table, fold_name, identifier, missing_column, only, refused, shown, table_name
-from .types import NAMES, UNKNOWN, assignable, long_name
+from .expression_types import NAMES, UNKNOWN, assignable, long_name
+from .scope import (
+    Scope,
+    Source,
+    base_table,
+    fold_name,
+    identifier,
+    missing_column,
+    only,
+    shown,
+    table_name,
+    unsupported,
+)
 
 
 def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
-    """Bind any statement that reads or writes rows; what it answers."""
+    """Bind a statement that reads or writes rows; return its result columns."""
     if isinstance(tree, exp.Query):
         return binder.query(tree, None)
     if isinstance(tree, exp.Insert):
@@ -42,7 +53,7 @@ def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, 
 
 
 def _bind_value(binder: Binder, node: exp.Expression, scope: Scope, table: Table, column: str) -> None:
-    """Bind a value that is written into a column."""
+    """Bind a value for a column."""
     found = table.column(column)
     if found is None:
         raise missing_column(column, table)
@@ -79,7 +90,7 @@ def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
     inner = {source.alias for name, source in scope.sources.items() if source.alias != target}
     for column in clause.find_all(exp.Column):
         if column.table in inner:
-            raise refused(f"RETURNING {column.name} of a joined table")
+            raise unsupported(f"RETURNING {column.name} of a joined table")
     return columns
 
 
@@ -182,7 +193,7 @@ def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: Scope) -> N
 
 def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
     if clause.args.get("constraint") is not None:
-        raise refused("ON CONFLICT ON CONSTRAINT", "Name the columns: ON CONFLICT (…)")
+        raise unsupported("ON CONFLICT ON CONSTRAINT", "Name the columns: ON CONFLICT (…)")
     keys = []
     for key in clause.args.get("conflict_keys") or []:
         column = key.this if isinstance(key, exp.Ordered) else key
@@ -201,7 +212,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
 
 
 def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, table: Table) -> list[exp.Expression]:
-    """SET a = 1, b = 2: one equation for each column."""
+    """Bind SET a = 1, b = 2: one assignment per column."""
     done: list[exp.Expression] = []
     seen: set[str] = set()
     for item in items:
@@ -209,7 +220,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
             raise SqlUnsupportedError(f"SET takes column = value, not {shown(item)}")
         left, right = item.this, item.expression
         if isinstance(left, (exp.Tuple, exp.Paren)):
-            raise refused("SET (…) = (…)", "Write SET a = 1, b = 2")
+            raise unsupported("SET (…) = (…)", "Write SET a = 1, b = 2")
         if not isinstance(left, exp.Column) or left.args.get("table"):
             raise SqlUnsupportedError(f"SET takes columns only, not {shown(left)}")
         name = fold_name(left.this)

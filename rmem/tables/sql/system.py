@@ -1,4 +1,4 @@
-"""`pg_indexes` and `information_schema`: what a workspace may know of itself, written into the statement as JSON."""
+"""`pg_indexes` and `information_schema` of a workspace, written into the statement as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ..catalog import Column, Index, Kind, Table, quoted
+from ..catalog import Column, Index, Kind, Table, quote_identifier
 from .parse import parse
 from .scope import identifier
 
@@ -25,7 +25,7 @@ _COLUMNS = {
 
 
 def system_relation(name: str, node: exp.Table, catalogue: Mapping[str, Table], workspace: str) -> exp.Subquery:
-    """A subquery with the rows of a system view, in the place of its name."""
+    """Return a subquery with the rows of a system view."""
     rows = json.dumps(_rows(name, catalogue, workspace)).replace("'", "''")
     kinds = {column: "int" if column == "ordinal_position" else "text" for column in _COLUMNS[name].split()}
     items = ", ".join(f"(value->>{at})::{kind} AS {column}" for at, (column, kind) in enumerate(kinds.items()))
@@ -47,7 +47,7 @@ def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[lis
             for index in _indexes(table)
         ]
     return [
-        [workspace, workspace, table.name, column.name, at, *_described(column)]
+        [workspace, workspace, table.name, column.name, at, *_describe_column(column)]
         for table in tables
         for at, column in enumerate(table.columns, 1)
     ]
@@ -59,20 +59,20 @@ def _indexes(table: Table) -> list[Index]:
 
 
 def definition(index: Index, workspace: str) -> str:
-    """The statement that would make an index."""
+    """Return the CREATE INDEX statement of an index."""
     unique = "UNIQUE " if index.unique else ""
     method = "deeplake_index" if index.method == "search" else index.method
-    columns = ", ".join(_quoted(column) for column in index.columns)
+    columns = ", ".join(_quote(column) for column in index.columns)
     options = ", ".join(f"{key}='{value}'" for key, value in index.options.items())
     return (
-        f"CREATE {unique}INDEX {_quoted(index.name)} ON {_quoted(workspace)}.{_quoted(index.table)} "
+        f"CREATE {unique}INDEX {_quote(index.name)} ON {_quote(workspace)}.{_quote(index.table)} "
         f"USING {method} ({columns})" + (f" WITH ({options})" if options else "")
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     plain = name.isidentifier() and name == name.lower() and name.isascii()
-    return name if plain else quoted(name)
+    return name if plain else quote_identifier(name)
 
 
 _SPELLED = {
@@ -86,7 +86,7 @@ _SPELLED = {
 }
 
 
-def _described(column: Column) -> list[str | int | None]:
+def _describe_column(column: Column) -> list[str | int | None]:
     kind = column.type.kind
     spelled = "character varying" if kind == Kind.TEXT and column.type.length else _SPELLED.get(kind, kind.value)
     return [column.default, "YES" if column.nullable else "NO", spelled]

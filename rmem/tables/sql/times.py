@@ -1,5 +1,5 @@
-"""Times as numbers, and PostgreSQL's ways to read and write them: timestamps are microseconds since 1970 in UTC, dates
-are days, times of day are microseconds, intervals are months, days and microseconds."""
+"""Times as numbers, parsed and written as PostgreSQL does: timestamps are microseconds since 1970 in UTC, dates are
+days, times of day are microseconds, intervals are months, days and microseconds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Interval(NamedTuple):
 
     @property
     def total(self) -> int:
-        """By which intervals are compared: a month has 30 days, a day 24 hours."""
+        """Return the length for comparisons: a month has 30 days, a day 24 hours."""
         return (self.months * 30 + self.days) * DAY + self.micros
 
 
 def instant(moment: dt.datetime) -> int:
-    """Microseconds since 1970; an aware moment in UTC, a naive one as it stands."""
+    """Return microseconds since 1970; naive datetimes count as UTC."""
     if moment.tzinfo is not None:
         moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
     delta = moment - _EPOCH
@@ -90,7 +90,7 @@ def read_timestamp(text: str, *, zoned: bool) -> int:
     micros, zone = _read_clock(found["clock"], text, kind) if found["clock"] else (0, "")
     local = days * DAY + micros
     zone = (zone + found["zone"]).strip()
-    there = _unzoned(local, zone, text, kind) if zone else local
+    there = _apply_zone(local, zone, text, kind) if zone else local
     return in_range(there if zoned else local, kind)
 
 
@@ -99,7 +99,7 @@ def _unreadable(kind: str, text: str, hint: str = "") -> SqlError:
 
 
 def _read_clock(clock: str, text: str, kind: str) -> tuple[int, str]:
-    """The microseconds of a time of day, and what stands behind it."""
+    """Return the microseconds of a time of day, and the rest of the text."""
     found = _CLOCK.match(clock)
     if found is None:
         raise _unreadable(kind, text)
@@ -112,7 +112,7 @@ def _read_clock(clock: str, text: str, kind: str) -> tuple[int, str]:
     return total, clock[found.end() :]
 
 
-def _unzoned(micros: int, zone: str, text: str, kind: str) -> int:
+def _apply_zone(micros: int, zone: str, text: str, kind: str) -> int:
     found = _OFFSET.fullmatch(zone)
     if found is not None:
         offset = int(found[2]) * HOUR + int(found[3] or 0) * MINUTE
@@ -134,12 +134,12 @@ def zone_of(name: str) -> dt.tzinfo:
 
 
 def to_utc(micros: int, zone: str) -> int:
-    """Local time in a zone, as UTC."""
+    """Convert local time in a zone to UTC."""
     return in_range(instant(moment(in_range(micros)).replace(tzinfo=zone_of(zone))))
 
 
 def to_local(micros: int, zone: str) -> int:
-    """UTC, as local time in a zone."""
+    """Convert UTC to local time in a zone."""
     local = moment(in_range(micros)).replace(tzinfo=dt.UTC).astimezone(zone_of(zone))
     return instant(local.replace(tzinfo=None))
 
@@ -175,7 +175,7 @@ _PIECE = re.compile(r"([+-]?\d+:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)|([+-]?(?:\d+\.?\
 
 
 def read_interval(text: str) -> Interval:
-    """`1 year 2 months -3 days 04:05:06`, each part with its unit."""
+    """Parse `1 year 2 months -3 days 04:05:06`."""
     months = days = micros = 0
     at, rest = 0, "0s" if text.strip() == "0" else text.strip()
     while at < len(rest):
@@ -229,7 +229,7 @@ def timestamp_text(micros: int, *, zoned: bool) -> str:
 
 
 def interval_text(interval: Interval) -> str:
-    """As PostgreSQL prints it: `1 year 2 mons 3 days 04:05:06`."""
+    """Format as PostgreSQL does: `1 year 2 mons 3 days 04:05:06`."""
     years, months = divmod(abs(interval.months), 12)
     sign = -1 if interval.months < 0 else 1
     pieces = []

@@ -1,6 +1,6 @@
-"""CREATE VIEW as a change of the catalogue, and which views depend on a table.
+"""Apply CREATE VIEW to the catalogue, and find views that depend on a table.
 
-A view is kept as the text of its SELECT; `relations` puts that in the place of its name, so engines see tables only."""
+A view is stored as the text of its SELECT; `relations` puts it in place of the name, so engines see only tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ...errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupporte
 from ..catalog import Column, Table
 from .bind import Binder, Columns
 from .dialect import Dialect
+from .expression_types import result_type
 from .parse import parse
 from .scope import check_name, fold_name, only, table_name
-from .types import result_type
 
 
 def view_of(tree: exp.Create, sql: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """The view that a CREATE VIEW describes."""
+    """Return the view that a CREATE VIEW describes."""
     only(tree, "this", "kind", "expression", "replace")
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     name = check_name(table_name(schema.this if schema else tree.this, workspace), "view")
@@ -46,7 +46,7 @@ def _column(name: str, kind: str) -> Column:
 
 
 def columns_of(columns: Columns) -> tuple[Column, ...]:
-    """The columns of a table that holds what a query gives."""
+    """Return the columns of a table for the results of a query."""
     found: list[Column] = []
     for name, kind in columns:
         if any(name == other.name for other in found):
@@ -56,7 +56,7 @@ def columns_of(columns: Columns) -> tuple[Column, ...]:
 
 
 def _query_text(sql: str) -> str:
-    """What stands behind the first AS of a CREATE VIEW that is in no brackets."""
+    """Return what follows the first AS of a CREATE VIEW outside brackets."""
     depth = 0
     for token in Dialect().tokenize(sql):
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
@@ -66,7 +66,7 @@ def _query_text(sql: str) -> str:
 
 
 def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple[Columns, set[str]]:
-    """What the query of a view gives, and the tables and views that it reads."""
+    """Bind a view's query; return its columns and the tables and views that it reads."""
     tree = parse(view.view or "").tree
     if not isinstance(tree, exp.Query):
         raise SqlError("a view is made of a SELECT")
@@ -78,7 +78,8 @@ def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple
 
 
 def _tables_of(view: Table, catalogue: Mapping[str, Table], workspace: str) -> set[str]:
-    """The tables and views that a view reads; none if an older version made it of what is refused now."""
+    """Return the tables and views that a view reads; none if an older version created it from an unsupported
+    construct."""
     try:
         return _bound(catalogue, view, workspace)[1]
     except SqlUnsupportedError:
@@ -86,7 +87,7 @@ def _tables_of(view: Table, catalogue: Mapping[str, Table], workspace: str) -> s
 
 
 def check_unused(names: set[str], catalogue: Mapping[str, Table], workspace: str) -> None:
-    """Refuse to drop what a view that stays depends on."""
+    """Refuse to drop what a remaining view depends on."""
     for view in catalogue.values():
         if view.view is not None and view.name not in names:
             used = _tables_of(view, catalogue, workspace) & names
@@ -96,7 +97,7 @@ def check_unused(names: set[str], catalogue: Mapping[str, Table], workspace: str
 
 
 def check_altered(name: str, changed: Table, catalogue: Mapping[str, Table], workspace: str) -> None:
-    """Refuse a change of a table that would break a view, or change the types of its columns."""
+    """Refuse a table change that would break a view or change its column types."""
     after = {key: table for key, table in catalogue.items() if key != name} | {changed.name: changed}
     for view in catalogue.values():
         if view.view is None or view.name == changed.name or name not in _tables_of(view, catalogue, workspace):

@@ -10,13 +10,13 @@ from ..events import AGENTS, Event
 
 
 class Dialect(Protocol):
-    """What a module of this package offers."""
+    """The interface of each module of this package."""
 
     def read(self, name: str, payload: dict[str, Any]) -> Event | None:
-        """The event in our words; None for one that tells us nothing."""
+        """Convert a payload to an Event; None if it is not relevant."""
 
     def answer(self, name: str, context: str) -> str:
-        """What to print so that the agent takes `context` in; empty where the tool cannot."""
+        """Format `context` as the agent expects it on standard output; empty if it accepts none."""
 
 
 def dialect(agent: str) -> Dialect:

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from ..events import Event, Kind
-from .payloads import ended, hook_specific, moment, text_of, tool_event
+from .payloads import hook_specific, parse_exit, session_event, text_of, tool_event
 
 AGENT = "claude-code"
 MOMENTS = {
@@ -28,7 +28,7 @@ answer = hook_specific
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
     if name not in ("PostToolUse", "PostToolUseFailure"):
-        return moment(AGENT, MOMENTS.get(name), payload, session, cwd)
+        return session_event(AGENT, MOMENTS.get(name), payload, session, cwd)
     tool, out = str(payload.get("tool_name") or ""), payload.get("tool_response", payload.get("error"))
     if payload.get("is_interrupt") or (
         isinstance(out, dict) and (out.get("interrupted") or out.get("backgroundTaskId"))
@@ -38,7 +38,7 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
     if failed:
         text = text_of(out)
         code = EXIT.search(text)
-        out = ended(EXIT.sub("", text, count=1), int(code[1] or code[2]))[0] if code else text
+        out = parse_exit(EXIT.sub("", text, count=1), int(code[1] or code[2]))[0] if code else text
     elif tool == "Bash":
         failed = False
     return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), out, failed=failed)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import Event
 from .claude_code import MOMENTS
-from .payloads import decoded, hook_specific, moment, tool_event
+from .payloads import hook_specific, parse_object, session_event, tool_event
 
 AGENT = "codex"
 answer = hook_specific
@@ -18,10 +18,10 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
     if name == "PostToolUse":
         tool = str(payload.get("tool_name") or "")
-        given, out = decoded(payload.get("tool_input")), decoded(payload.get("tool_response"))
+        given, out = parse_object(payload.get("tool_input")), parse_object(payload.get("tool_response"))
         event = tool_event(AGENT, payload, session, cwd, tool, given, out)
         if event.failed is not None:
             return event
         path, call = payload.get("transcript_path"), payload.get("tool_use_id")
         return event._replace(transcript=str(path or ""), call=str(call or ""))
-    return moment(AGENT, MOMENTS.get(name), payload, session, cwd)
+    return session_event(AGENT, MOMENTS.get(name), payload, session, cwd)

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ..events import Event, Kind
-from .payloads import decoded, ended, moment, tool_event
+from .payloads import parse_exit, parse_object, session_event, tool_event
 
 AGENT = "copilot"
 _EXIT = re.compile(r"\s*<exited with exit code (\d+)>\s*\Z")
@@ -32,10 +32,10 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         failed = True if name == "postToolUseFailure" or kind in ("failure", "denied") else None
         code = _EXIT.search(out) if isinstance(out, str) else None
         if code is not None:
-            out, failed = ended(_EXIT.sub("", str(out)), int(code[1]))
+            out, failed = parse_exit(_EXIT.sub("", str(out)), int(code[1]))
         tool = str(payload.get("toolName") or "")
-        return tool_event(AGENT, payload, session, cwd, tool, decoded(payload.get("toolArgs")), out, failed=failed)
-    event = moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+        return tool_event(AGENT, payload, session, cwd, tool, parse_object(payload.get("toolArgs")), out, failed=failed)
+    event = session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
     return event._replace(source="startup") if event is not None and event.source == "new" else event
 
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .payloads import decoded, moment, tool_event
+from .payloads import parse_object, session_event, tool_event
 
 AGENT = "cursor"
 _MOMENTS = {
@@ -28,15 +28,15 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         given = {"command": payload.get("command")}
         return tool_event(AGENT, payload, session, cwd, "shell", given, payload.get("output"))
     if name == "afterFileEdit":
-        return tool_event(AGENT, payload, session, cwd, "edit", _edited(payload), None)
+        return tool_event(AGENT, payload, session, cwd, "edit", _edit_event(payload), None)
     if name == "afterMCPExecution":
         tool = f"mcp_{payload.get('tool_name') or ''}"
-        given, out = decoded(payload.get("tool_input")), decoded(payload.get("result_json"))
+        given, out = parse_object(payload.get("tool_input")), parse_object(payload.get("result_json"))
         return tool_event(AGENT, payload, session, cwd, tool, given, out)
-    return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+    return session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
 
 
-def _edited(payload: dict[str, Any]) -> dict[str, Any]:
+def _edit_event(payload: dict[str, Any]) -> dict[str, Any]:
     edits = [edit for edit in payload.get("edits") or () if isinstance(edit, dict)]
     return {
         "file_path": payload.get("file_path"),
@@ -46,5 +46,5 @@ def _edited(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer(name: str, context: str) -> str:
-    told: dict[str, Any] = {"additional_context": context}
-    return json.dumps({"continue": True, **told} if name == "beforeSubmitPrompt" else told)
+    reply: dict[str, Any] = {"additional_context": context}
+    return json.dumps({"continue": True, **reply} if name == "beforeSubmitPrompt" else reply)

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from ..events import Event, Kind
-from .payloads import ended, hook_specific, moment, text_of, tool_event
+from .payloads import hook_specific, parse_exit, session_event, text_of, tool_event
 
 AGENT = "gemini"
 _MOMENTS = {
@@ -31,7 +31,7 @@ answer = hook_specific
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
     if name != "AfterTool":
-        return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+        return session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
     tool, out = str(payload.get("tool_name") or ""), payload.get("tool_response")
     failed = None
     if tool == _SHELL and isinstance(out, dict) and "llmContent" in out:
@@ -42,7 +42,7 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         end = _TRAILER.search(rest)
         trailer = end[0] if end else ""
         code = _CODE.search(trailer)
-        said = rest[: end.start()] if end else rest
-        said = "" if said.strip() == "(empty)" else said
-        out, failed = ended(said, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
+        printed = rest[: end.start()] if end else rest
+        printed = "" if printed.strip() == "(empty)" else printed
+        out, failed = parse_exit(printed, int(code[1]) if code else 1 if _SIGNAL.search(trailer) else 0)
     return tool_event(AGENT, payload, session, cwd, tool, payload.get("tool_input"), out, failed=failed)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..events import Event, Kind
-from .payloads import ended, moment, text_of, tool_event
+from .payloads import parse_exit, session_event, text_of, tool_event
 
 AGENT = "opencode"
 _MOMENTS = {
@@ -26,10 +26,10 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
         code = about.get("exit") if isinstance(about, dict) else None
         out, failed = payload.get("output"), None
         if isinstance(code, int):
-            out, failed = ended(text_of(out), code)
+            out, failed = parse_exit(text_of(out), code)
         tool = str(payload.get("tool") or "")
         return tool_event(AGENT, payload, session, cwd, tool, payload.get("args"), out, failed=failed)
-    return moment(AGENT, _MOMENTS.get(name), payload, session, cwd)
+    return session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
 
 
 def answer(name: str, context: str) -> str:

@@ -29,7 +29,7 @@ _TESTS = re.compile(
 
 
 def action_of(tool: str, command: str) -> str:
-    """Our name for what a tool did."""
+    """Return our name for what a tool did."""
     name = tool.casefold()
     if name.startswith("mcp_"):
         return "mcp"
@@ -38,35 +38,35 @@ def action_of(tool: str, command: str) -> str:
 
 
 def command_in(given: Mapping[str, Any]) -> str:
-    """The command line that a tool was given, as one text."""
-    told = given.get("command", given.get("cmd", given.get("script", "")))
-    if isinstance(told, list):
-        words = [str(word) for word in told]
+    """Return the command line in a tool's arguments."""
+    command = given.get("command", given.get("cmd", given.get("script", "")))
+    if isinstance(command, list):
+        words = [str(word) for word in command]
         if len(words) == 3 and words[1] in ("-c", "-lc"):
             return words[2]  # bash -lc "…"
         return " ".join(words)
-    return str(told) if told else ""
+    return str(command) if command else ""
 
 
 def patch_in(given: Mapping[str, Any]) -> str:
-    """The patch that a tool was given. Codex has it under `command`."""
+    """Return the patch in a tool's arguments. Codex has it under `command`."""
     patches = [given[key] for key in ("patch", "input", "diff") if isinstance(given.get(key), str)]
     command = given.get("command")
     return "\n".join([*patches, *([command] if isinstance(command, str) and "*** Begin Patch" in command else [])])
 
 
 def files_in(given: Mapping[str, Any]) -> list[str]:
-    """The files that a tool was given."""
+    """Return the files in a tool's arguments."""
     found = [str(given[key]) for key in _FILE_KEYS if isinstance(given.get(key), str) and given[key]]
     found += [added or changed for added, changed in _IN_PATCH.findall(patch_in(given))]
     several = given.get("paths") or given.get("files")
     if isinstance(several, list):
-        found += [one for one in several if isinstance(one, str)]
+        found += [path for path in several if isinstance(path, str)]
     return list(dict.fromkeys(found))
 
 
-def decoded(value: Any) -> Any:
-    """A JSON object that came as text, as an object; anything else as it is."""
+def parse_object(value: Any) -> Any:
+    """Parse a JSON object given as text; return anything else unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -76,7 +76,7 @@ def decoded(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """What came out of a tool, as text: its streams, its content, or itself as JSON."""
+    """Return a tool's result as text: its streams, its content, or its JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -90,13 +90,13 @@ def text_of(value: Any) -> str:
         return "\n".join(map(text_of, parts)) if parts else json.dumps(value, ensure_ascii=False)
     if isinstance(value, Iterable):
         return "\n".join(
-            text_of(one.get("text") if isinstance(one, Mapping) and "text" in one else one) for one in value
+            text_of(part.get("text") if isinstance(part, Mapping) and "text" in part else part) for part in value
         )
     return str(value)
 
 
 def outcome_of(value: Any) -> bool | None:
-    """Whether a tool failed, as far as what came out of it says."""
+    """Return whether a tool failed, if its result says so; else None."""
     if not isinstance(value, Mapping):
         return None
     for key in ("exit_code", "exitCode", "exit_status", "returncode", "code"):
@@ -110,45 +110,47 @@ def outcome_of(value: Any) -> bool | None:
     return True if value.get("error") else None
 
 
-def ended(output: str, code: int) -> tuple[str, bool]:
-    """What a command printed, and whether it failed; one that printed nothing is told by its exit code."""
+def parse_exit(output: str, code: int) -> tuple[str, bool]:
+    """Return a command's output and whether it failed; if it printed nothing, the exit code is the output."""
     return output if output.strip() or code == 0 else f"Exit code {code}", code != 0
 
 
-def made(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
-    """An event. The same moment, told twice, has the same id; where the tool numbers its calls, by that number."""
+def new_event(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
+    """Build an event. The same occurrence always gets the same id, from the tool's call number if there is one."""
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
     unique = str(known) if known else f"{json.dumps(payload, sort_keys=True, default=str)}{int(now)}"
-    told = f"{agent}\0{session}\0{kind}\0{unique}"
-    number = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    identity = f"{agent}\0{session}\0{kind}\0{unique}"
+    number = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), now, **more)
 
 
-def moment(agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object) -> Event | None:
-    """A moment that is no tool's; None if it is of no kind that we listen to."""
+def session_event(
+    agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object
+) -> Event | None:
+    """Build an event that is not a tool call; None for a kind we do not use."""
     if kind is None:
         return None
     if kind is Kind.PROMPT:
-        return made(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
+        return new_event(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
     if kind is Kind.STOP:
         message = payload.get("last_assistant_message") or payload.get("prompt_response")
-        return made(agent, kind, payload, session, cwd, message=str(message or ""))
+        return new_event(agent, kind, payload, session, cwd, message=str(message or ""))
     if kind is Kind.SESSION_START:
         source = payload.get("source") or "startup"
     else:
         source = payload.get("reason" if kind is Kind.SESSION_END else "trigger")
-    return made(agent, kind, payload, session, cwd, source=str(source or ""))
+    return new_event(agent, kind, payload, session, cwd, source=str(source or ""))
 
 
 def tool_event(
     agent: str, payload: Mapping[str, Any], session: object, cwd: object, tool: str, given: Any, out: Any,
     *, failed: bool | None = None,
 ) -> Event:  # fmt: skip
-    """The use of a tool."""
+    """Build the event of a tool call."""
     arguments = dict(given) if isinstance(given, Mapping) else {"input": given} if given else {}
     command = command_in(arguments)
-    return made(
+    return new_event(
         agent,
         Kind.TOOL,
         payload,
@@ -165,5 +167,5 @@ def tool_event(
 
 
 def hook_specific(name: str, context: str) -> str:
-    """An answer in the form that Claude Code has and others took over."""
+    """Format an answer as Claude Code expects it; other agents use the same format."""
     return json.dumps({"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}})

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..dialects.payloads import command_in, decoded, ended, outcome_of, text_of
+from ..dialects.payloads import command_in, outcome_of, parse_exit, parse_object, text_of
 from ..events import Event, Kind
 from .transcript_lines import Clock, TranscriptEvent, lines, used, words
 
@@ -121,7 +121,7 @@ class _Reader:
             if self._messages:
                 yield from self._said(at, said, when)
         elif kind in _CALLS:
-            given = decoded(body.get("arguments", body.get("input", body.get("action"))))
+            given = parse_object(body.get("arguments", body.get("input", body.get("action"))))
             name = str(body.get("name") or "shell")
             self._calls[number] = "shell" if name in _SHELLS else name, given, self._folder(given)
         elif kind in _OUTPUTS and number in self._calls:
@@ -166,7 +166,7 @@ class _Reader:
 
 def _result(out: Any) -> tuple[str, bool | None, str | None]:
     """What a tool put out, whether it failed, and under which number it is still going on."""
-    out = decoded(out)
+    out = parse_object(out)
     if isinstance(out, Mapping):
         about = out.get("metadata")
         failed = outcome_of(about) if isinstance(about, Mapping) else None
@@ -177,7 +177,7 @@ def _result(out: Any) -> tuple[str, bool | None, str | None]:
         return text, None, None
     code, going_on = _EXIT.search(head), _RUNNING.search(head)
     if code is not None:
-        return *ended(rest, int(code[1])), None
+        return *parse_exit(rest, int(code[1])), None
     return rest, None, going_on[1] if going_on else None
 
 

@@ -17,7 +17,7 @@ __all__ = ["AGENTS", "Command", "Tool", "tool"]
 
 
 def tool(name: str, command: Command | None = None) -> Tool:
-    """A coding agent by its name, as this machine has it."""
+    """Return a coding agent by its name, as configured on this machine."""
     command = command or Command.here()
     if name in mcp_tools.ROWS:
         return mcp_tools.tool(name, command)

@@ -13,7 +13,7 @@ from typing import Any
 from .claude_code import EVENTS, MATCHERS, NAME
 from .commands import SERVER, Command
 from .parts import server_of
-from .tool import MARK, SECONDS, SKILL, handlers, shipped
+from .tool import MARK, SECONDS, SKILL, handlers, packaged_text
 
 ABOUT = "The team's shared memory of a codebase: what was learned, decided and fixed, told to agents when it fits."
 HOME = "https://github.com/remanence/rmem"
@@ -53,7 +53,7 @@ def marketplace() -> str:
 
 def _skill() -> str:
     """The skill without the line that says who wrote it into the user's folder."""
-    lines = shipped("skill.md").splitlines(keepends=True)
+    lines = packaged_text("skill.md").splitlines(keepends=True)
     at = next(at for at, line in enumerate(lines) if MARK in line)
     return "".join([*lines[:at], *lines[at + 2 :]])  # with the blank line behind it
 

@@ -21,13 +21,13 @@ _HOOK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How `rmem` is called from the outside: one word where the shell finds it, a whole path where it does not."""
+    """How to call `rmem`: by name if a shell finds it, else by its full path."""
 
     words: tuple[str, ...] = ("rmem",)
 
     @classmethod
     def here(cls) -> Command:
-        """The `rmem` that runs now. A shell finds it if it is on the PATH other than by an activated environment."""
+        """Return the running `rmem`, by name if it is on the PATH without an activated environment."""
         if shutil.which("rmem", path=lasting_path()):
             return cls()
         running = Path(sys.argv[0])
@@ -37,7 +37,7 @@ class Command:
         return cls((str(beside),)) if beside.exists() else cls((sys.executable, "-m", "rmem"))
 
     def hook(self, agent: str, event: str) -> str:
-        return " ".join([*(_quoted(word) for word in self.words), "hook", agent, event])
+        return " ".join([*(_quote(word) for word in self.words), "hook", agent, event])
 
     @property
     def program(self) -> str:
@@ -45,18 +45,18 @@ class Command:
 
     @property
     def arguments(self) -> list[str]:
-        """What the MCP server is started with."""
+        """Return the arguments that start the MCP server."""
         return [*self.words[1:], "mcp"]
 
 
-def hooked(command: Any) -> tuple[str, str] | None:
-    """The agent and event of a command that is one of ours; None for all others."""
+def parse_hook(command: Any) -> tuple[str, str] | None:
+    """Return agent and event of one of our hook commands; None for others."""
     found = _HOOK.search(command) if isinstance(command, str) else None
     return None if found is None else (found["agent"], found["event"])
 
 
 def serves(words: Any) -> bool:
-    """Whether the words of a command start our MCP server."""
+    """Return whether a command starts our MCP server."""
     if not isinstance(words, Sequence) or isinstance(words, str) or len(words) < 2 or words[-1] != "mcp":
         return False
     program = str(words[0]).replace("\\", "/").rpartition("/")[2].lower()
@@ -64,15 +64,15 @@ def serves(words: Any) -> bool:
 
 
 def lasting_path() -> str:
-    """The PATH without an activated environment, which other programs will not have."""
+    """Return the PATH without an activated environment, which other programs do not have."""
     environment = os.environ.get("VIRTUAL_ENV")
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     if environment:
-        folders = [one for one in folders if not Path(one).is_relative_to(environment)]
+        folders = [folder for folder in folders if not Path(folder).is_relative_to(environment)]
     return os.pathsep.join(folders)
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     if os.name == "nt":
         return f'"{word}"' if " " in word else word
     return shlex.quote(word)

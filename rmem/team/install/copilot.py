@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from .commands import Command, hooked
+from .commands import Command, parse_hook
 from .parts import Server, Whole, server_of
 from .switches import json_switch
 from .tool import SECONDS, Tool, folder, skill, user_home
@@ -50,10 +50,10 @@ def _command(text: str, event: str) -> str | None:
 
 
 def _ours(text: str) -> bool:
-    """Whether all commands of a file of hooks are ours."""
+    """Return whether all commands of a hooks file are ours."""
     try:
         listed = json.loads(text)["hooks"]
         commands = [handler["bash"] for handlers in listed.values() for handler in handlers]
     except (ValueError, LookupError, TypeError, AttributeError):
         return False
-    return bool(commands) and all((hooked(command) or ("",))[0] == NAME for command in commands)
+    return bool(commands) and all((parse_hook(command) or ("",))[0] == NAME for command in commands)

@@ -23,7 +23,8 @@ _LONGEST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file as it was read. `path` is how the tool names it, `target` what a link leads to; `data` None: no file."""
+    """A file as it was read. `path` is the tool's name for it, `target` resolves links; `data` is None if it does not
+    exist."""
 
     path: Path
     target: Path
@@ -34,14 +35,14 @@ class Seen:
     def text(self) -> str | None:
         return None if self.data is None else self.data.decode().removeprefix(_BOM)
 
-    def encoded(self, text: str) -> bytes:
-        """A text as this file has it: with its mark of byte order, if it has one."""
+    def encode(self, text: str) -> bytes:
+        """Encode a text with this file's byte order mark, if it has one."""
         marked = self.data is not None and self.data.startswith(_BOM.encode())
         return (f"{_BOM}{text}" if marked else text).encode()
 
 
 def read(path: Path) -> Seen:
-    """Read a file that may be missing. What could not be written back is refused here."""
+    """Read a file that may be missing; refuse one that could not be written back."""
     try:
         target = path.resolve()
         found = target.stat()
@@ -66,7 +67,7 @@ def read(path: Path) -> Seen:
 
 
 def write(seen: Seen, data: bytes | None) -> list[Path]:
-    """Replace what was read (None removes it), unless somebody else changed it meanwhile. Returns the folders made."""
+    """Replace a file (None removes it) unless it changed since it was read; return the created folders."""
     if seen.mode is not None and not seen.mode & 0o222:
         raise ConfigError(f"{seen.path} is read-only")
     now = read(seen.path)
@@ -85,7 +86,7 @@ def write(seen: Seen, data: bytes | None) -> list[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing
 
@@ -131,7 +132,7 @@ class Entry:
 
 
 class Ledger:
-    """What `rmem install` did to which file, and which folders it made, in `installed.json` of the team's folder."""
+    """Record in `installed.json` what `rmem install` changed, so that it can be undone."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = config.home() / "team" if folder is None else folder
@@ -139,9 +140,9 @@ class Ledger:
         self.entries: dict[str, Entry] = {}
         self.folders: list[str] = []
         try:
-            told = json.loads(self.path.read_text(encoding="utf-8"))
-            self.entries = {key: Entry(**entry) for key, entry in told["files"].items()}
-            self.folders = [str(made) for made in told["folders"]]
+            saved = json.loads(self.path.read_text(encoding="utf-8"))
+            self.entries = {key: Entry(**entry) for key, entry in saved["files"].items()}
+            self.folders = [str(made) for made in saved["folders"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             pass  # without a ledger our entries are still known by their form; only exact restoring is lost
 
@@ -149,7 +150,7 @@ class Ledger:
         return self.entries.get(str(path))
 
     def original(self, seen: Seen) -> tuple[bool, bytes | None]:
-        """Whether nobody changed a file since we did, and what it was before (None: there was none)."""
+        """Return whether a file is unchanged since our edit, and its earlier contents (None: no file)."""
         entry = self.entry(seen.path)
         if entry is None or entry.after is None or entry.after != digest(seen.data):
             return False, None
@@ -161,11 +162,11 @@ class Ledger:
             return False, None
         return digest(data) == entry.before, data
 
-    def installed(
+    def record_install(
         self, agent: str, seen: Seen, data: bytes, made: Sequence[Sequence[str]], folders: list[Path], clean: bool
     ) -> None:
-        """Note what was written over what. An entry that still describes the file keeps what was there at first; what
-        was there is a state to go back to only if it is `clean`, without entries of ours."""
+        """Record a written file. An entry that still describes the file keeps its first backup; earlier contents count
+        as original only if `clean`, without entries of ours."""
         entry, backup = self.entry(seen.path), self.keep(agent, seen)
         following = entry is not None and entry.after is not None and entry.after == digest(seen.data)
         if entry is None or not following:
@@ -176,8 +177,8 @@ class Ledger:
         self.entries[str(seen.path)] = entry
         self._save()
 
-    def removed(self, seen: Seen) -> None:
-        """Forget a file, and take away the folders that were made by us and are empty now."""
+    def record_removal(self, seen: Seen) -> None:
+        """Drop a file's entry and remove empty folders that we created."""
         self.entries.pop(str(seen.path), None)
         for folder in sorted(self.folders, key=len, reverse=True):
             with contextlib.suppress(OSError):  # something is still there, or somebody else took it away
@@ -186,7 +187,7 @@ class Ledger:
         self._save()
 
     def keep(self, agent: str, seen: Seen) -> str | None:
-        """Copy what is there into the folder of backups, where only this user can read it."""
+        """Copy a file to the backup folder, readable by this user only."""
         if seen.data is None:
             return None
         folder = self.folder / "backups" / agent
@@ -205,12 +206,12 @@ class Ledger:
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        told: dict[str, Any] = {
+        saved: dict[str, Any] = {
             "version": 1,
             "files": {key: asdict(entry) for key, entry in self.entries.items()},
             "folders": self.folders,
         }
-        _replace(self.path, (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode(), None)
+        _replace(self.path, (json.dumps(saved, indent=2, ensure_ascii=False) + "\n").encode(), None)
 
 
 def digest(data: bytes | None) -> str | None:

@@ -64,7 +64,7 @@ class Document:
         return self._root.value
 
     def get(self, path: Sequence[Step]) -> Any:
-        """What is at a path; None where there is nothing."""
+        """Return the value at a path, or None."""
         node = self._find(path)
         return None if node is None else node.value
 
@@ -72,7 +72,7 @@ class Document:
         return self._find(path) is not None
 
     def set(self, path: Sequence[Step], value: Any) -> None:
-        """Put a value at a path: in place of what is there, or behind the last key of the object it goes into."""
+        """Set the value at a path; a new key goes behind the last one of its object."""
         node = self._find(path)
         parent = self._find(path[:-1])
         if node is not None:
@@ -83,25 +83,25 @@ class Document:
         elif isinstance(parent.value, dict):
             self._insert(parent, path, value)
         else:
-            raise ConfigError(f"{named(path[:-1])} must be an object")
+            raise ConfigError(f"{path_text(path[:-1])} must be an object")
 
     def append(self, path: Sequence[Step], value: Any) -> None:
-        """Put a value at the end of the array at a path."""
+        """Append a value to the array at a path."""
         node = self._find(path)
         if node is None:
             self.set(path, [value])
         elif isinstance(node.value, list):
             self._insert(node, [*path, len(node.value)], value)
         else:
-            raise ConfigError(f"{named(path)} must be an array")
+            raise ConfigError(f"{path_text(path)} must be an array")
 
     def remove(self, path: Sequence[Step]) -> None:
-        """Take away what is at a path, with its key and the comma that it needed."""
+        """Remove the value at a path, with its key and comma."""
         parent = self._find(path[:-1])
         members = [] if parent is None else parent.members
         at = _position(members, path[-1])
         if parent is None or at is None:
-            raise ConfigError(f"there is nothing at {named(path)}")
+            raise ConfigError(f"there is nothing at {path_text(path)}")
         member = members[at]
         comma = member.comma if member.comma is not None or at == 0 else members[at - 1].comma
         pieces = [(self._begin(parent, at), member.node.end, "")]
@@ -323,7 +323,7 @@ def _put(value: Any, path: Sequence[Step], new: Any) -> Any:
     return copied
 
 
-def named(path: Sequence[Step]) -> str:
-    """A path as people write it: hooks.Stop[0]."""
-    told = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return told.removeprefix(".") or "the whole"
+def path_text(path: Sequence[Step]) -> str:
+    """Format a path: hooks.Stop[0]."""
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return steps.removeprefix(".") or "the whole"

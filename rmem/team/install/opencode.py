@@ -7,7 +7,7 @@ import re
 
 from .commands import Command
 from .parts import Server, Whole
-from .tool import MARK, Tool, folder, shipped, skill, user_home
+from .tool import MARK, Tool, folder, packaged_text, skill, user_home
 
 NAME = "opencode"
 EVENTS = (
@@ -23,7 +23,7 @@ EVENTS = (
 def tool(command: Command) -> Tool:
     home = folder("OPENCODE_CONFIG_DIR", folder("XDG_CONFIG_HOME", user_home() / ".config") / "opencode")
     settings = next((path for path in (home / "opencode.jsonc", home / "opencode.json") if path.exists()), None)
-    plugin = shipped("opencode.js").replace('["rmem"]', json.dumps(list(command.words), ensure_ascii=False))
+    plugin = packaged_text("opencode.js").replace('["rmem"]', json.dumps(list(command.words), ensure_ascii=False))
     value = {"type": "local", "command": [*command.words, "mcp"], "enabled": True}
     return Tool(
         NAME,

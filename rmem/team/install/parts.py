@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import ConfigError
-from .commands import SERVER, Command, hooked, serves
-from .jsonc import Document, Step, named
+from .commands import SERVER, Command, parse_hook, serves
+from .jsonc import Document, Step, path_text
 
 Made = list[tuple[str, ...]]
 
 
 @dataclass(slots=True)
 class State:
-    """How much of a part is there: what is wired, what is missing, and what is ours but not as it would be now."""
+    """How much of a part is installed: what is wired, missing, or ours but outdated."""
 
     wired: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class State:
 
 
 class Part(Protocol):
-    """One thing that is installed into one file."""
+    """Something that is installed into one file."""
 
     @property
     def path(self) -> Path: ...
@@ -34,12 +34,12 @@ class Part(Protocol):
     @property
     def role(self) -> str: ...
 
-    def added(self, text: str | None) -> tuple[str, Made]:
-        """The file's text with this part, and the paths inside it that had to be made."""
+    def add(self, text: str | None) -> tuple[str, Made]:
+        """Return the text with this part, and the paths that had to be created in it."""
 
-    def removed(self, text: str, made: Made | None) -> str | None:
-        """The text without this part; None if the file is ours alone. Of the containers that become empty only those
-        `made` by us go too (all of them, if that is not known)."""
+    def remove(self, text: str, made: Made | None) -> str | None:
+        """Return the text without this part; None if the file is ours alone. Remove empty containers only if they are
+        in `made` (None: all of them)."""
 
     def state(self, text: str | None) -> State: ...
 
@@ -61,7 +61,7 @@ class Hooks:
     beside: Mapping[str, Any] = field(default_factory=dict)
     role: str = "hooks"
 
-    def added(self, text: str | None) -> tuple[str, Made]:
+    def add(self, text: str | None) -> tuple[str, Made]:
         document = Document(text or "")
         self._check(document)
         made: Made = []
@@ -74,7 +74,7 @@ class Hooks:
         for event in self.handlers:
             if not document.has(("hooks", event)):
                 made.append(("hooks", event))
-        for event in [one for one in document.get(("hooks",)) or {} if one not in self.handlers]:
+        for event in [name for name in document.get(("hooks",)) or {} if name not in self.handlers]:
             self._drop(document, list(self._ours(document, event)))
         for event, handler in self.handlers.items():
             places = list(self._ours(document, event))
@@ -89,7 +89,7 @@ class Hooks:
                         document.set((*place, key), handler[key])
         return document.text, made
 
-    def removed(self, text: str, made: Made | None) -> str | None:
+    def remove(self, text: str, made: Made | None) -> str | None:
         document = Document(text)
         if not isinstance(document.value, dict):
             return text
@@ -130,7 +130,7 @@ class Hooks:
         _object(document, ("hooks",))
         for event in self.handlers:
             if not isinstance(document.get(("hooks", event)) or [], list):
-                raise ConfigError(f"{named(('hooks', event))} must be an array")
+                raise ConfigError(f"{path_text(('hooks', event))} must be an array")
 
     def _ours(self, document: Document, event: str) -> Iterator[tuple[Step, ...]]:
         """Where handlers of ours are under an event."""
@@ -148,7 +148,7 @@ class Hooks:
                     yield ("hooks", event, at, "hooks", position)
 
     def _is_ours(self, handler: Mapping[str, Any]) -> bool:
-        return any((hooked(handler.get(key)) or ("",))[0] == self.agent for key in self.keys)
+        return any((parse_hook(handler.get(key)) or ("",))[0] == self.agent for key in self.keys)
 
     def _drop(self, document: Document, places: Sequence[tuple[Step, ...]]) -> None:
         for place in reversed(places):
@@ -170,7 +170,7 @@ class Server:
     def _at(self) -> tuple[str, str]:
         return (self.under, SERVER)
 
-    def added(self, text: str | None) -> tuple[str, Made]:
+    def add(self, text: str | None) -> tuple[str, Made]:
         document = Document(text or "")
         _object(document, ())
         _object(document, (self.under,))
@@ -184,7 +184,7 @@ class Server:
                     document.set((*self._at, key), self.value[key])
         return document.text, made
 
-    def removed(self, text: str, made: Made | None) -> str | None:
+    def remove(self, text: str, made: Made | None) -> str | None:
         document = Document(text)
         if serves(words_of(document.get(self._at))):
             document.remove(self._at)
@@ -208,12 +208,12 @@ class Whole:
     command_in: Callable[[str, str], str | None] = lambda text, event: None
     """The command that a text of this form runs at an event."""
 
-    def added(self, text: str | None) -> tuple[str, Made]:
+    def add(self, text: str | None) -> tuple[str, Made]:
         if text is not None and text.strip() and not self.ours(text):
             raise ConfigError("it is not from us; move it away first")
         return self.content, []
 
-    def removed(self, text: str, made: Made | None) -> str | None:
+    def remove(self, text: str, made: Made | None) -> str | None:
         return None if self.ours(text) else text
 
     def state(self, text: str | None) -> State:
@@ -227,12 +227,12 @@ class Whole:
 
 
 def server_of(command: Command) -> dict[str, Any]:
-    """An MCP server as most tools have it."""
+    """Return an MCP server entry in the format most tools use."""
     return {"command": command.program, "args": command.arguments}
 
 
 def server_state(there: Any, wanted: Mapping[str, Any]) -> State:
-    """How an entry among the MCP servers compares to ours."""
+    """Compare an MCP server entry with ours."""
     if there is None:
         return State(missing=[SERVER])
     if not serves(words_of(there)):
@@ -242,7 +242,7 @@ def server_state(there: Any, wanted: Mapping[str, Any]) -> State:
 
 
 def words_of(server: Any) -> list[Any] | None:
-    """The command and arguments of an MCP server, which one tool writes as one list."""
+    """Return command and arguments of an MCP server; one tool has them in one list."""
     if not isinstance(server, Mapping):
         return None
     command, arguments = server.get("command"), server.get("args", [])
@@ -253,4 +253,4 @@ def words_of(server: Any) -> list[Any] | None:
 
 def _object(document: Document, path: tuple[str, ...]) -> None:
     if not isinstance(document.get(path) if document.has(path) else {}, dict):
-        raise ConfigError(f"{named(path)} must be an object")
+        raise ConfigError(f"{path_text(path)} must be an object")

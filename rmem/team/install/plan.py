@@ -39,7 +39,7 @@ class Change:
         return "create" if self.seen.data is None else "remove" if self.after is None else "change"
 
     def diff(self) -> list[str]:
-        """The lines that go and come. Lines around them are left out: they may hold what is nobody's business."""
+        """Return removed and added lines, without context lines, which may be private."""
         before = (self.seen.text or "").splitlines()
         after = [] if self.after is None else self.after.decode().removeprefix("\ufeff").splitlines()
         lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
@@ -48,22 +48,22 @@ class Change:
 
 @dataclass(slots=True)
 class Plan:
-    """All changes of one tool, or why there can be none."""
+    """All changes for one tool, or the reason why there are none."""
 
     tool: Tool
     changes: list[Change] = field(default_factory=list)
     refused: str = ""
 
 
-def planned_install(tool: Tool) -> Plan:
-    """What is missing or outdated, and would be written."""
-    return _planned(tool, _with_parts)
+def plan_install(tool: Tool) -> Plan:
+    """Plan what is missing or outdated."""
+    return _plan(tool, _with_parts)
 
 
-def planned_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
-    """What of ours is there, and would be taken away. A file that a tool which is `staying` needs stays too."""
+def plan_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
+    """Plan the removal of what is ours. Keep a file that a `staying` tool also needs."""
     needed = {part.path for other in staying if _is_wired(other) for part in other.parts}
-    return _planned(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
+    return _plan(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
 
 
 def distinct(plans: Sequence[Plan]) -> None:
@@ -75,21 +75,21 @@ def distinct(plans: Sequence[Plan]) -> None:
 
 
 def install(plan: Plan, ledger: Ledger) -> None:
-    """Do it. If a file cannot be written, those before it are put back."""
+    """Apply the plan. If a file cannot be written, restore those before it."""
     done: list[Change] = []
     try:
         for change in plan.changes:
             data = change.after or b""
             folders = files.write(change.seen, data)
             done.append(change)
-            ledger.installed(plan.tool.name, change.seen, data, change.made, folders, change.clean)
+            ledger.record_install(plan.tool.name, change.seen, data, change.made, folders, change.clean)
     except ConfigError:
         _put_back(done, ledger)
         raise
 
 
 def uninstall(plan: Plan, ledger: Ledger) -> None:
-    """Do it. What somebody changed since the install is kept as a copy first."""
+    """Apply the plan. Back up files that changed since the install."""
     done: list[Change] = []
     try:
         for change in plan.changes:
@@ -101,10 +101,10 @@ def uninstall(plan: Plan, ledger: Ledger) -> None:
         _put_back(done, ledger)
         raise
     for change in plan.changes:
-        ledger.removed(change.seen)
+        ledger.record_removal(change.seen)
 
 
-def _planned(tool: Tool, change_of: Planner) -> Plan:
+def _plan(tool: Tool, change_of: Planner) -> Plan:
     plan = Plan(tool)
     for path in dict.fromkeys(part.path for part in tool.parts):
         parts = [part for part in tool.parts if part.path == path]
@@ -112,8 +112,8 @@ def _planned(tool: Tool, change_of: Planner) -> Plan:
             seen = files.read(path)
             change = change_of(seen, parts)
         except ConfigError as error:
-            told = str(error)
-            plan.refused = told if str(path) in told else f"{path}: {told}"
+            message = str(error)
+            plan.refused = message if str(path) in message else f"{path}: {message}"
             plan.changes = []
             return plan
         if change is not None:
@@ -127,42 +127,42 @@ def _planned(tool: Tool, change_of: Planner) -> Plan:
 def _with_parts(seen: Seen, parts: Sequence[Part]) -> Change | None:
     text = seen.text
     made: Made = []
-    told: list[str] = []
+    steps: list[str] = []
     clean = True
     for part in parts:
         state = part.state(text)
         clean = clean and not state.wired and not state.outdated
-        text, more = part.added(text)
+        text, more = part.add(text)
         made += more
-        told += [f"add {_named(part, what)}" for what in state.missing]
-        told += [f"renew {_named(part, what)}" for what in state.outdated]
-    data = seen.encoded(text or "")
-    return None if data == seen.data else Change(seen, data, told, made, clean)
+        steps += [f"add {_describe(part, what)}" for what in state.missing]
+        steps += [f"renew {_describe(part, what)}" for what in state.outdated]
+    data = seen.encode(text or "")
+    return None if data == seen.data else Change(seen, data, steps, made, clean)
 
 
 def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change | None:
     if seen.data is None:
         return None
-    told: list[str] = []
+    steps: list[str] = []
     entry = ledger.entry(seen.path)
     made = None if entry is None else [tuple(path) for path in entry.made]
     text = seen.text
     for part in parts:
         if text is not None:
             state = part.state(text)
-            told += [f"remove {_named(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
-            text = part.removed(text, made)
+            steps += [f"remove {_describe(part, what)}" for what in [*state.wired, *state.outdated] if not state.note]
+            text = part.remove(text, made)
     restorable, original = ledger.original(seen)
     if restorable:
-        return Change(seen, original, told, known=True)
+        return Change(seen, original, steps, known=True)
     if text == seen.text:
         return None
     ours_alone = entry is not None and entry.before is None and (text or "").strip() in ("", "{}")
-    return Change(seen, None if text is None or ours_alone else seen.encoded(text), told)
+    return Change(seen, None if text is None or ours_alone else seen.encode(text), steps)
 
 
 def _is_wired(tool: Tool) -> bool:
-    """Whether a tool has hooks of ours, or our MCP server where it has no hooks."""
+    """Return whether a tool has our hooks, or our MCP server if it has no hooks."""
     try:
         state = tool.parts[0].state(files.read(tool.parts[0].path).text)
     except ConfigError:
@@ -174,10 +174,10 @@ def _put_back(done: Sequence[Change], ledger: Ledger) -> None:
     for change in reversed(done):
         files.write(files.read(change.path), change.seen.data)
         if change.seen.data is None:
-            ledger.removed(change.seen)
+            ledger.record_removal(change.seen)
 
 
-def _named(part: Part, what: str) -> str:
+def _describe(part: Part, what: str) -> str:
     return f"hook {what}" if part.role == "hooks" else f"MCP server {what}" if part.role == "mcp" else what
 
 

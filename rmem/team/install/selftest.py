@@ -25,9 +25,8 @@ _LONGEST = 300  # characters of what went wrong
 
 
 def try_hook(tool: Tool) -> dict[str, Any] | None:
-    """How the hook of a session's start did: its command, milliseconds, and the problem if there is one. None where it
-    is not installed, or the tool has no hooks."""
-    command = _installed(tool)
+    """Run the hook for a session start; return its command, milliseconds and problem. None if it is not installed."""
+    command = _installed_command(tool)
     if command is None:
         return None
     started = time.perf_counter()
@@ -36,7 +35,7 @@ def try_hook(tool: Tool) -> dict[str, Any] | None:
     return {"command": command, "ok": not problem, "ms": taken, "problem": problem or None}
 
 
-def _installed(tool: Tool) -> str | None:
+def _installed_command(tool: Tool) -> str | None:
     part = tool.parts[0]
     if part.role != "hooks":
         return None
@@ -49,7 +48,7 @@ def _installed(tool: Tool) -> str | None:
 
 
 def _run(command: str) -> str:
-    """What went wrong with a command; empty if the memory answered."""
+    """Run a command; return what went wrong, empty if the memory answered."""
     folder = str(paths.folder())
     names = dict.fromkeys(("session_id", "sessionId", "sessionID", "conversation_id"), SELF_TEST)
     given = json.dumps({**names, "cwd": folder, "directory": folder, "source": SELF_TEST})
@@ -77,14 +76,14 @@ def _run(command: str) -> str:
         raise
     if SELF_TEST_ANSWER in answer:
         return ""
-    said = " ".join(complaint.split())[-_LONGEST:]
+    message = " ".join(complaint.split())[-_LONGEST:]
     if process.returncode:
-        return f"it ended with {process.returncode}{': ' * bool(said)}{said}"
-    return said or "it printed nothing"
+        return f"it ended with {process.returncode}{': ' * bool(message)}{message}"
+    return message or "it printed nothing"
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """With what it started, which has its pipes; a daemon has a session of its own."""
+    """Kill a process and its children, which hold its pipes; a daemon has a session of its own."""
     if hasattr(os, "killpg"):
         os.killpg(process.pid, signal.SIGKILL)
     else:

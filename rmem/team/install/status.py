@@ -19,11 +19,10 @@ from .tool import Tool
 
 
 def report(cwd: Path, store: str) -> dict[str, Any]:
-    """All of it, as one document. Hooks that are installed are tried, which leaves nothing behind; otherwise nothing is
-    made or changed."""
+    """Collect everything as one document. Installed hooks are run once, which leaves nothing behind."""
     folder = config.home() / "team"
     command = Command.here()
-    login = _told(folder / "login.json")
+    login = _read_json(folder / "login.json")
     return {
         "agents": [agent_report(tool(name, command)) for name in AGENTS],
         "memory": {
@@ -35,24 +34,24 @@ def report(cwd: Path, store: str) -> dict[str, Any]:
         "repository": repository_report(cwd),
         **backlog.report(),
         **health.report(store),
-        "last_capture": _told(folder / "last-capture.json") or None,
-        "last_sync": _told(folder / paths.LAST_SYNC) or None,
+        "last_capture": _read_json(folder / "last-capture.json") or None,
+        "last_sync": _read_json(folder / paths.LAST_SYNC) or None,
         "log": str(folder / "hooks.log"),
     }
 
 
-def agent_report(one: Tool) -> dict[str, Any]:
-    """One agent: whether it is there, and how much of each part is wired; `hooks` is None where we have none for it."""
-    told: dict[str, Any] = {"agent": one.name, "title": one.title, "found": one.found, "folder": str(one.home)}
-    told["hooks"] = None
+def agent_report(tool: Tool) -> dict[str, Any]:
+    """Report one agent: whether it is present, and how much of each part is wired; `hooks` is None if it has none."""
+    report: dict[str, Any] = {"agent": tool.name, "title": tool.title, "found": tool.found, "folder": str(tool.home)}
+    report["hooks"] = None
     problems = []
-    for part in one.parts:
+    for part in tool.parts:
         try:
             state = part.state(files.read(part.path).text)
         except ConfigError as error:
             problems.append(f"{part.path}: {error}" if str(part.path) not in str(error) else str(error))
             state = State()
-        told[part.role] = {
+        report[part.role] = {
             "file": str(part.path),
             "wired": state.wired,
             "missing": state.missing,
@@ -60,29 +59,29 @@ def agent_report(one: Tool) -> dict[str, Any]:
             **({"note": state.note} if state.note else {}),
         }
     return {
-        **told,
-        "off": one.off or None,
+        **report,
+        "off": tool.off or None,
         "problems": problems,
-        "state": _state(told, problems),
-        "self_test": try_hook(one),
+        "state": _state(report, problems),
+        "self_test": try_hook(tool),
     }
 
 
 def repository_report(cwd: Path) -> dict[str, Any] | None:
-    """The repository that a folder lies in and what its file wishes; None outside any."""
+    """Report a folder's repository and its settings; None outside a repository."""
     found = repository(cwd.absolute())
     if found is None:
         return None
     path = find(cwd)
-    told: dict[str, Any] = {"id": found.id, "root": str(found.root), "file": None if path is None else str(path)}
+    report: dict[str, Any] = {"id": found.id, "root": str(found.root), "file": None if path is None else str(path)}
     if path is None:
-        return told
+        return report
     try:
         wishes = read_settings(path)
     except ConfigError as error:
-        return {**told, "problem": str(error)}
+        return {**report, "problem": str(error)}
     return {
-        **told,
+        **report,
         "workspace": wishes.workspace,
         "scope": wishes.scope,
         "capture": wishes.capture,
@@ -91,21 +90,21 @@ def repository_report(cwd: Path) -> dict[str, Any] | None:
     }
 
 
-def _state(told: dict[str, Any], problems: list[str]) -> str:
+def _state(report: dict[str, Any], problems: list[str]) -> str:
     if problems:
         return "broken"
-    roles = [told[role] for role in ("hooks", "mcp", "skill") if told[role] is not None]
+    roles = [report[role] for role in ("hooks", "mcp", "skill") if report[role] is not None]
     # A skill may be there for another agent, and a server of the user's own is not ours.
-    if not any((one["wired"] or one["outdated"]) and "note" not in one for one in roles[:-1]):
+    if not any((state["wired"] or state["outdated"]) and "note" not in state for state in roles[:-1]):
         return "not installed"
-    if any(one["missing"] or one["outdated"] for one in roles):
+    if any(state["missing"] or state["outdated"] for state in roles):
         return "incomplete"
     return "installed"
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        saved = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return saved if isinstance(saved, dict) else {}

@@ -9,28 +9,28 @@ from typing import Any
 
 from ...errors import ConfigError
 from . import files
-from .jsonc import Document, named
+from .jsonc import Document, path_text
 
 
 def json_switch(path: Path, at: Sequence[str], off: bool) -> str:
-    """Words for it, if the value at a path of a JSON file is the one that switches hooks off."""
+    """Describe the setting that disables hooks in a JSON file; empty if they are enabled."""
     try:
         value = Document(files.read(path).text or "").get(at)
     except ConfigError:
         return ""
-    return _told(path, at, off) if value is off else ""
+    return _problem(path, at, off) if value is off else ""
 
 
 def toml_switch(path: Path, at: Sequence[str]) -> str:
-    """The same for a TOML file, where False switches off."""
+    """Describe the setting that disables hooks in a TOML file; empty if they are enabled."""
     try:
         value: Any = tomllib.loads(files.read(path).text or "")
     except (ConfigError, tomllib.TOMLDecodeError):
         return ""
     for step in at:
         value = value.get(step) if isinstance(value, dict) else None
-    return _told(path, at, False) if value is False else ""
+    return _problem(path, at, False) if value is False else ""
 
 
-def _told(path: Path, at: Sequence[str], value: bool) -> str:
-    return f"all hooks are switched off by {named(at)} = {str(value).lower()} in {path}"
+def _problem(path: Path, at: Sequence[str], value: bool) -> str:
+    return f"all hooks are switched off by {path_text(at)} = {str(value).lower()} in {path}"

@@ -24,7 +24,7 @@ class TomlServer:
     under: str = "mcp_servers"
     role: str = "mcp"
 
-    def added(self, text: str | None) -> tuple[str, Made]:
+    def add(self, text: str | None) -> tuple[str, Made]:
         tomlkit = _tomlkit()
         before = text or ""
         known = _read(before)
@@ -38,7 +38,7 @@ class TomlServer:
             return before, []
         expected = {**known, self.under: {**servers, SERVER: {**(there or {}), **self.value}}}
         if there is None:
-            after = _appended(before, self.under, self.value)
+            after = _append_table(before, self.under, self.value)
             if _means(after, expected):
                 return after, []
         document = tomlkit.parse(before)
@@ -47,9 +47,9 @@ class TomlServer:
             listed[SERVER] = tomlkit.inline_table()
         for key, value in self.value.items():
             listed[SERVER][key] = value
-        return _checked(before, tomlkit.dumps(document), expected), []
+        return _verify(before, tomlkit.dumps(document), expected), []
 
-    def removed(self, text: str, made: Made | None) -> str | None:
+    def remove(self, text: str, made: Made | None) -> str | None:
         tomlkit = _tomlkit()
         known = _read(text)
         servers = known.get(self.under)
@@ -57,14 +57,14 @@ class TomlServer:
             return text
         rest = {key: value for key, value in servers.items() if key != SERVER}
         expected = {**known, self.under: rest} if rest else {k: v for k, v in known.items() if k != self.under}
-        without = _unappended(text, self.under, self.value)
+        without = _remove_table(text, self.under, self.value)
         if without is not None and _means(without, expected):
             return without
         document = tomlkit.parse(text)
         del document[self.under][SERVER]
         if not rest:
             del document[self.under]
-        return _checked(text, tomlkit.dumps(document), expected)
+        return _verify(text, tomlkit.dumps(document), expected)
 
     def state(self, text: str | None) -> State:
         servers = _read(text or "").get(self.under)
@@ -97,15 +97,15 @@ def _block(under: str, value: Mapping[str, Any], newline: str) -> str:
     return newline.join([f"[{under}.{SERVER}]", *table]) + newline
 
 
-def _appended(text: str, under: str, value: Mapping[str, Any]) -> str:
-    """A table at the end, behind an empty line: the one place that no other table can disturb."""
+def _append_table(text: str, under: str, value: Mapping[str, Any]) -> str:
+    """Append a table at the end, after an empty line, where it cannot affect other tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text else newline if text.endswith(("\n", "\r\n")) else newline * 2
     return f"{text}{gap}{_block(under, value, newline)}"
 
 
-def _unappended(text: str, under: str, value: Mapping[str, Any]) -> str | None:
-    """The reverse; None if the table is not written as we write it."""
+def _remove_table(text: str, under: str, value: Mapping[str, Any]) -> str | None:
+    """Remove the table that `_append_table` wrote; None if it is written differently."""
     newline = "\r\n" if "\r\n" in text else "\n"
     found = re.search(f"(?:\\r?\\n)?{re.escape(_block(under, value, newline))}", text)
     if found is None:
@@ -113,7 +113,7 @@ def _unappended(text: str, under: str, value: Mapping[str, Any]) -> str | None:
     return text[: found.start()] + text[found.end() :]
 
 
-def _checked(before: str, after: str, expected: Mapping[str, Any]) -> str:
+def _verify(before: str, after: str, expected: Mapping[str, Any]) -> str:
     if "\r\n" in before and not re.search(r"(?<!\r)\n", before):
         after = re.sub(r"(?<!\r)\n", "\r\n", after)
     if not _means(after, expected):

@@ -35,32 +35,32 @@ class Tool:
 
     @property
     def found(self) -> bool:
-        """Whether it is on this machine: it has its folder, or a shell finds it."""
+        """Return whether the tool is on this machine: its folder exists, or a shell finds it."""
         return self.home.is_dir() or any(shutil.which(name) for name in self.programs)
 
 
 def user_home() -> Path:
-    """The home folder as the tools see it."""
+    """Return the home folder as the tools see it."""
     return Path(os.environ.get("HOME") or Path.home()) if os.name != "nt" else Path.home()
 
 
 def folder(variable: str, otherwise: Path) -> Path:
-    """A folder that an environment variable may move."""
+    """Return a folder that an environment variable may move."""
     given = os.environ.get(variable, "").strip()
     return Path(given).expanduser().absolute() if given else otherwise
 
 
 def skill(home: Path) -> Whole:
-    """The file that teaches an agent when to use its memory, in the form that all of them read."""
-    return Whole(home / "skills" / SKILL / "SKILL.md", shipped("skill.md"), lambda text: MARK in text, "skill")
+    """Return the skill file, which teaches an agent when to use its memory."""
+    return Whole(home / "skills" / SKILL / "SKILL.md", packaged_text("skill.md"), lambda text: MARK in text, "skill")
 
 
 @cache
-def shipped(name: str) -> str:
-    """A text of this package."""
+def packaged_text(name: str) -> str:
+    """Read a text file of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def handlers(agent: str, events: Sequence[str], command: Command, **more: object) -> dict[str, dict[str, object]]:
-    """A command handler for each event."""
+    """Build a command handler for each event."""
     return {event: {"type": "command", "command": command.hook(agent, event), **more} for event in events}

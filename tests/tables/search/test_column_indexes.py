@@ -185,7 +185,7 @@ def test_maxsim_sums_the_best_match_of_each_query_vector():
     many = VectorsColumn()
     many.change(NONE, rows_of([1, 2, 3, 4, 5]), [[[1, 0], [0, 2]], [[1, 1]], None, [], [[1, 0], [0, 1, 0]]])
     many.change(rows_of([9]), rows_of([2]), [[[-1, 0]]])
-    scores = MaxSimScores(many.stacked(2), unit(np.array([[3, 0], [0, 1]], np.float32)))
+    scores = MaxSimScores(many.stack(2), unit(np.array([[3, 0], [0, 1]], np.float32)))
     assert as_dict(scores) == pytest.approx({1: 2.0, 2: -1.0, 4: 0.0})
     assert many.dimensions() == [2]
 

@@ -27,8 +27,8 @@ def test_the_plugin_of_the_repository_is_up_to_date():
 def test_its_hooks_and_server_are_those_of_rmem_install(home):
     hooks, server, _ = tool("claude-code", Command()).parts
     made = plugin(Command())
-    assert json.loads(made["hooks/hooks.json"])["hooks"] == json.loads(hooks.added(None)[0])["hooks"]
-    installed = json.loads(server.added(None)[0])["mcpServers"]["remanence"]
+    assert json.loads(made["hooks/hooks.json"])["hooks"] == json.loads(hooks.add(None)[0])["hooks"]
+    installed = json.loads(server.add(None)[0])["mcpServers"]["remanence"]
     assert json.loads(made[".mcp.json"])["mcpServers"]["remanence"].items() <= installed.items()
 
 

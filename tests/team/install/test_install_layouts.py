@@ -18,7 +18,7 @@ from rmem.team.install import AGENTS, Command, tool
 from rmem.team.install.files import Ledger
 from rmem.team.install.jsonc import Document
 from rmem.team.install.parts import Server, server_of
-from rmem.team.install.plan import Plan, install, planned_install, planned_uninstall, uninstall
+from rmem.team.install.plan import Plan, install, plan_install, plan_uninstall, uninstall
 from rmem.team.install.status import agent_report
 from rmem.team.install.tool import Tool, skill
 
@@ -205,7 +205,7 @@ def laid_out(home: Path, agent: str, change: str = "") -> dict[str, bytes | None
 
 
 def installed(agent: str, command: Command | None = None) -> Plan:
-    plan = planned_install(tool(agent, command))
+    plan = plan_install(tool(agent, command))
     assert not plan.refused
     install(plan, Ledger())
     return plan
@@ -213,7 +213,7 @@ def installed(agent: str, command: Command | None = None) -> Plan:
 
 def uninstalled(agent: str) -> Plan:
     ledger = Ledger()
-    plan = planned_uninstall(tool(agent), ledger)
+    plan = plan_uninstall(tool(agent), ledger)
     assert not plan.refused
     uninstall(plan, ledger)
     return plan
@@ -250,7 +250,7 @@ def test_beside_what_is_there_it_is_added_once_and_taken_out_to_the_byte(agent, 
     for name, data in before.items():  # every line of the user is still there
         for line in (data or b"").decode("utf-8-sig").splitlines() if name != ".claude.json" else ():
             assert line.rstrip(" ,}]") in (after[name] or b"").decode(), (name, line)
-    assert not planned_install(tool(agent)).changes
+    assert not plan_install(tool(agent)).changes
     assert everything(home) == after
     uninstalled(agent)
     assert everything(home) == before
@@ -299,12 +299,12 @@ def test_a_tool_without_hooks_is_complete_with_its_server_and_skill(home):
     other = Tool("other", "Other", folder, (), (Server(folder / "mcp.json", server_of(Command())), skill(folder)))
     told = agent_report(other)
     assert (told["state"], told["hooks"], told["self_test"]) == ("not installed", None, None)
-    install(planned_install(other), Ledger())
+    install(plan_install(other), Ledger())
     told = agent_report(other)
     assert (told["state"], told["hooks"], told["self_test"]) == ("installed", None, None)
     assert health.agent_finding(told).ok
     assert health.NO_HOOKS in health.agent_finding(told).detail
-    shared = planned_uninstall(other, Ledger(), [other])
+    shared = plan_uninstall(other, Ledger(), [other])
     assert shared.changes == []  # what a tool that stays needs is kept, by its server alone
     (folder / "skills/remanence/SKILL.md").unlink()
     told = agent_report(other)
@@ -353,7 +353,7 @@ def test_our_handler_in_a_group_of_the_user_is_found_and_its_time_limit_respecte
     value["hooks"]["Stop"][0]["hooks"].insert(0, mine)
     value["hooks"]["Stop"][0]["hooks"][1]["timeout"] = 60
     path.write_text(json.dumps(value))
-    assert not planned_install(tool("claude-code")).changes
+    assert not plan_install(tool("claude-code")).changes
     uninstalled("claude-code")
     assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
 
@@ -403,11 +403,11 @@ def test_a_broken_file_stops_its_tool_and_nothing_is_touched(agent, home):
     path.parent.mkdir(parents=True)
     path.write_text(text)
     before = everything(home)
-    plan = planned_install(tool(agent))
+    plan = plan_install(tool(agent))
     assert told in plan.refused
     assert str(path) in plan.refused
     assert not plan.changes
-    assert planned_uninstall(tool(agent), Ledger()).changes == []
+    assert plan_uninstall(tool(agent), Ledger()).changes == []
     assert everything(home) == before
 
 
@@ -423,7 +423,7 @@ def test_what_is_no_text_file_is_refused(name, told, home):
         path.mkdir()
     else:
         path.symlink_to(path)
-    assert told in planned_install(tool("cursor")).refused
+    assert told in plan_install(tool("cursor")).refused
 
 
 def test_a_read_only_file_is_refused(home):
@@ -431,7 +431,7 @@ def test_a_read_only_file_is_refused(home):
     path.parent.mkdir()
     path.write_text("{}")
     path.chmod(0o444)
-    assert "is read-only" in planned_install(tool("gemini")).refused
+    assert "is read-only" in plan_install(tool("gemini")).refused
     assert path.read_text() == "{}"
 
 
@@ -439,7 +439,7 @@ def test_a_skill_of_the_user_with_our_name_is_not_overwritten(home):
     path = home / ".claude/skills/remanence/SKILL.md"
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    assert "not from us" in planned_install(tool("claude-code")).refused
+    assert "not from us" in plan_install(tool("claude-code")).refused
 
 
 def test_links_are_followed_and_modes_stay(home, tmp_path):
@@ -463,7 +463,7 @@ def test_a_link_to_nowhere_is_refused(home, tmp_path):
     link = home / ".gemini/settings.json"
     link.parent.mkdir()
     link.symlink_to(tmp_path / "gone" / "settings.json")
-    assert "no such folder" in planned_install(tool("gemini")).refused
+    assert "no such folder" in plan_install(tool("gemini")).refused
 
 
 def test_copies_are_kept_for_the_user_alone(home, tmp_path):
@@ -477,7 +477,7 @@ def test_copies_are_kept_for_the_user_alone(home, tmp_path):
 
 def test_a_file_that_changes_between_plan_and_write_is_not_overwritten(home):
     laid_out(home, "cursor")
-    plan = planned_install(tool("cursor"))
+    plan = plan_install(tool("cursor"))
     (home / ".cursor/mcp.json").write_text('{"mcpServers": {"new": {}}}')
     before = everything(home)
     with pytest.raises(ConfigError, match="changed by another program"):
@@ -546,6 +546,6 @@ def test_the_program_is_named_by_its_path_where_no_shell_finds_it(home, tmp_path
     monkeypatch.setattr("sys.argv", [str(own)])
     assert Command.here().hook("codex", "Stop") == f"'{own}' hook codex Stop"
     installed("codex")
-    assert not planned_install(tool("codex")).changes
+    assert not plan_install(tool("codex")).changes
     uninstalled("codex")
     assert everything(home) == {}

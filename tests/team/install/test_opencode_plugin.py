@@ -15,7 +15,7 @@ import pytest
 from rmem.team.dialects import dialect
 from rmem.team.install import Command, opencode, tool
 from rmem.team.install.files import Ledger
-from rmem.team.install.plan import install, planned_install
+from rmem.team.install.plan import install, plan_install
 
 NODE = shutil.which("node")
 SESSION = Path(__file__).with_name("opencode_session.mjs")
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
 
 def played(command: Command) -> dict[str, Any]:
-    install(planned_install(tool("opencode", command)), Ledger())
+    install(plan_install(tool("opencode", command)), Ledger())
     plugin = tool("opencode", command).home / "plugins" / "remanence.js"
     copy = plugin.with_suffix(".mjs")  # node takes no module from a .js file without a package
     shutil.copy(plugin, copy)

@@ -1,7 +1,7 @@
-"""Types of expressions, by PostgreSQL's short names: `int4`, `text`, `float4[]`, and how one becomes another.
+"""The types of expressions, by PostgreSQL's short names (`int4`, `text`, `float4[]`), and how they convert.
 
-A column has a `catalog.Type`; an expression has a name. `unknown` is a text that was written without a type: it
-becomes whatever its surroundings want, as in PostgreSQL."""
+A column has a `catalog.Type`; an expression has a name. `unknown` is an untyped literal, which takes the type that its
+place expects, as in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ MAX_PRECISION = 1000
 
 
 def long_name(name: str) -> str:
-    """The name that PostgreSQL's messages use."""
+    """Return the name that PostgreSQL's messages use."""
     return SPELLED.get(name.removesuffix("[]"), name.removesuffix("[]")) + ("[]" if name.endswith("[]") else "")
 
 
 def type_of(node: exp.Expression) -> str:
-    """The type that binding gave an expression."""
+    """Return the type that binding gave an expression."""
     return str(node.meta.get("type", UNKNOWN))
 
 
 def element(name: str) -> str:
-    """The type of an array's elements."""
+    """Return the element type of an array."""
     return name.removesuffix("[]")
 
 
@@ -101,7 +101,7 @@ def is_array(name: str) -> bool:
 
 
 def read_type(to: exp.DataType) -> tuple[str, Type]:
-    """What a type in a statement means: its short name, and the limits that were written with it."""
+    """Parse a type: its short name and modifiers."""
     kind = to.this
     if kind == _T.ARRAY:
         inner = to.expressions[0] if to.expressions else None
@@ -144,7 +144,7 @@ def numeric_type(limits: list[int]) -> Type:
 
 
 def _vector(to: exp.DataType) -> tuple[str, Type]:
-    """EMBEDDING(n) and VECTOR(n) are float4[] whose dimension is remembered."""
+    """Read EMBEDDING(n) and VECTOR(n) as float4[] with a dimension."""
     kind = to.args.get("kind") if to.this == _T.USERDEFINED else "vector"
     name = (kind.sql() if isinstance(kind, exp.Expression) else str(kind)).strip('"').lower()
     name, _, limit = name.partition("(")
@@ -197,26 +197,26 @@ _EXPLICIT: dict[str, tuple[str, ...]] = {
 
 
 def is_implicit(source: str, target: str) -> bool:
-    """Whether an expression of one type may stand where another is wanted."""
+    """Return whether one type converts implicitly to another."""
     return source in (target, UNKNOWN) or target in _IMPLIED.get(source, ())
 
 
 def assignable(source: str, target: str) -> bool:
-    """Whether a value of one type may be written into a column of another."""
+    """Return whether a value of one type can be written to a column of another."""
     if is_implicit(source, target) or target in _ASSIGNED.get(source, ()) or target == "text":
         return True
     return is_array(source) and is_array(target) and assignable(element(source), element(target))
 
 
 def castable(source: str, target: str) -> bool:
-    """Whether `value::type` is possible."""
+    """Return whether `value::type` is possible."""
     if assignable(source, target) or target in _EXPLICIT.get(source, ()) or source == "text":
         return True
     return is_array(source) and is_array(target) and castable(element(source), element(target))
 
 
 def common(names: list[str], where: str) -> str:
-    """The type of CASE, COALESCE, UNION, ARRAY and VALUES: the one that all can become."""
+    """Return the common type for CASE, COALESCE, UNION, ARRAY and VALUES."""
     chosen = UNKNOWN
     for name in names:
         if chosen == UNKNOWN:
@@ -230,7 +230,7 @@ def common(names: list[str], where: str) -> str:
 
 
 def result_type(name: str, limits: Type | None = None) -> Type | None:
-    """The type that a Result names; None where the catalogue has none for it."""
+    """Return the type for a Result; None if the catalogue has none."""
     if limits is not None and NAMES.get(limits.kind) == name:
         return limits
     kind = KINDS.get(_stored_array(name))

@@ -1,5 +1,5 @@
-"""The tables `facts` and `entities`: what the memories beside the tables say, for reading. How long a fact holds is
-worked out by `rmem.graph`, not by SQL, so a statement that names them gets their rows as a parameter."""
+"""The read-only tables `facts` and `entities`: the facts of the memories beside the tables. `rmem.graph` computes when
+a fact holds, so a statement that names them gets their rows as a parameter."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ COLUMNS = {
 
 
 def named_in(tree: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> tuple[str, ...]:
-    """Which of them a statement reads. A table of the same name, or a WITH query, takes their place."""
-    free = COLUMNS.keys() - catalogue.keys() - {fold_name(one.args["alias"]) for one in tree.find_all(exp.CTE)}
+    """Return which of these tables a statement reads. A user's table or WITH query of the same name hides them."""
+    free = COLUMNS.keys() - catalogue.keys() - {fold_name(query.args["alias"]) for query in tree.find_all(exp.CTE)}
     if not free:
         return ()
     written = free.intersection(target_tables(tree)) if kind_of(tree) in ("INSERT", "UPDATE", "DELETE") else ()
@@ -49,7 +49,7 @@ def _name(table: exp.Table, workspace: str) -> str:
 
 
 def add_queries(tree: exp.Expression, names: tuple[str, ...], first: int, workspace: str) -> None:
-    """Put WITH queries into a statement that read the tables from parameters, the first of them with this number."""
+    """Add WITH queries that read the tables from parameters, numbered from `first`."""
     for table in tree.find_all(exp.Table):
         if _name(table, workspace) in names:
             table.set("db", None)
@@ -65,7 +65,7 @@ def add_queries(tree: exp.Expression, names: tuple[str, ...], first: int, worksp
 
 
 def rows_of(name: str, graph: Graph) -> str:
-    """The rows of one of them, as JSON."""
+    """Return the rows of one of these tables as JSON."""
     found = list(islice(_facts(graph) if name == "facts" else _entities(graph), MOST + 1))
     if len(found) > MOST:
         raise TooManyRowsError(f'"{name}" has more than {MOST:,} rows, too many for SQL; ask the graph instead')
@@ -74,8 +74,8 @@ def rows_of(name: str, graph: Graph) -> str:
 
 def _facts(graph: Graph) -> Iterator[dict[str, Any]]:
     for fact in graph.all_facts(history=True, likely=True):
-        told = {**fact.to_dict(), "memory": fact.memory_id}
-        yield {column: told[column] for column in COLUMNS["facts"]}
+        fields = {**fact.to_dict(), "memory": fact.memory_id}
+        yield {column: fields[column] for column in COLUMNS["facts"]}
 
 
 def _entities(graph: Graph) -> Iterator[dict[str, Any]]:

@@ -17,15 +17,15 @@ from .long_term import PREFIXES
 _FURTHER = 4  # times as many are asked for where only some kinds count
 
 
-def checked_store(field: str, store: object) -> MemoryStore[Any]:
-    """A store that can stand in the place `field`; an InputError if it cannot."""
+def check_store(field: str, store: object) -> MemoryStore[Any]:
+    """Check that a store can replace the one called `field`; InputError if not."""
     if not keeps_values(store):
         raise checks.refuse(field, f"a store with the methods {', '.join(METHODS)}", store)
     return store
 
 
 class LongTermValues:
-    """What the façade keeps in a store of four methods: texts under `exp_0`, `msg_0`, `tool_0` …."""
+    """The long-term memory in a store of four methods: texts under `exp_0`, `msg_0`, `tool_0` …."""
 
     def __init__(self, store: MemoryStore[Any], taken: Callable[[str], bool]) -> None:
         """`taken` tells of further keys that must not be given out."""
@@ -35,8 +35,8 @@ class LongTermValues:
         self._lock = new_lock()
 
     def new_key(self, kind: str) -> str:
-        """A key that is free. Processes that add to one store at the same instant may be given the same one: four
-        methods cannot tell them apart."""
+        """Return a free key. Processes that add to one store at the same instant may get the same one: four methods
+        cannot prevent it."""
         prefix = PREFIXES[kind]
         with self._lock:
             number = self._next[prefix] or self._first_free(prefix)
@@ -49,7 +49,7 @@ class LongTermValues:
         return self._taken(key) or self.store.get(key) is not None
 
     def _first_free(self, prefix: str) -> int:
-        """About the number of keys there are: looked for by doubling and halving, not one by one."""
+        """Find about how many keys there are by doubling and halving."""
         high = 1
         while self._holds(f"{prefix}_{high - 1}"):
             high *= 2
@@ -60,7 +60,7 @@ class LongTermValues:
         return low
 
     def search(self, query: str, k: int, kinds: Sequence[str]) -> Hits:
-        """The best of some kinds, as the store ranks them."""
+        """Return the best of some kinds, as the store ranks them."""
         check_query(query, k)
         wanted = tuple(f"{PREFIXES[kind]}_" for kind in kinds)
         found = self.store.search(query, _FURTHER * k)
@@ -69,14 +69,14 @@ class LongTermValues:
 
 @runtime_checkable
 class _Listed(Protocol):
-    """A store that shows what it holds, as those of the guide do."""
+    """A store with a `data` attribute, as in the guide."""
 
     @property
     def data(self) -> Mapping[str, Any]: ...
 
 
 class WorkingValues:
-    """Messages and tool calls in a store of four methods, oldest first. Nothing leaves it by itself."""
+    """Messages and tool calls in a store of four methods, oldest first. Nothing is removed automatically."""
 
     def __init__(self, store: MemoryStore[Any]) -> None:
         self.store = store
@@ -88,7 +88,7 @@ class WorkingValues:
 
     @property
     def texts(self) -> dict[str, str]:
-        """All of `store.data` where there is such a thing, as in the guide; else what was added by this process."""
+        """Return all of `store.data` if there is one, as in the guide; else what this process added."""
         if isinstance(self.store, _Listed):
             data: Mapping[str, Any] = self.store.data
         else:

@@ -1,8 +1,6 @@
-"""Values as JSON: what the server sends and the client reads back, so that both give the same Python values.
+"""Convert values to JSON and back, so that server and client give the same Python values.
 
-JSON has no times, decimals, UUIDs or bytes: they travel as text in PostgreSQL's own writing, and the name of the
-column's type beside them says what to make of it. What `to_json` writes, PostgreSQL reads as a value of the type.
-"""
+Times, decimals, UUIDs and bytes are texts in PostgreSQL's format; the column's type says how to read them."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ _NUMBERS = _WHOLE | {float, np.float16, np.float32, np.float64}
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON can hold it: `to_json(Decimal("1.50"))` is "1.50", a time is ISO text, bytes are `\\x…`."""
+    """Convert a value to JSON: `to_json(Decimal("1.50"))` is "1.50", a time is ISO text, bytes are hexadecimal."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -54,7 +52,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any, type: Type | Kind | str | None) -> Any:
-    """The Python value that `to_json` wrote for a column of this type; as it is where the type is unknown."""
+    """Reverse `to_json` for a column of this type; unchanged if the type is unknown."""
     kind = kind_of_type(type)
     if value is None or kind is None:
         return value
@@ -66,7 +64,7 @@ def from_json(value: Any, type: Type | Kind | str | None) -> Any:
 
 
 def type_name(type: Type | None) -> str | None:
-    """A type as a user writes it: `embedding(256)`, `numeric(10,2)`, `bigint`."""
+    """Return a type as users write it: `embedding(256)`, `numeric(10,2)`, `bigint`."""
     if type is None:
         return None
     if type.kind is Kind.VECTOR and type.dimension:
@@ -79,7 +77,7 @@ def type_name(type: Type | None) -> str | None:
 
 
 def kind_of_type(type: Type | Kind | str | None) -> Kind | None:
-    """The kind behind a type or its name; None for a name that is not ours."""
+    """Return the kind of a type or type name; None for an unknown name."""
     if type is None or isinstance(type, Kind):
         return type
     if isinstance(type, Type):
@@ -89,7 +87,7 @@ def kind_of_type(type: Type | Kind | str | None) -> Kind | None:
 
 
 def kind_of_value(value: Any) -> Kind | None:
-    """The kind of column that holds this value; None for what no column holds. A text is a text, whatever it says."""
+    """Return the kind of column that holds this value, or None. A text is always text."""
     if isinstance(value, np.generic):
         value = value.item()
     for types, kind in _KINDS_OF_VALUES:
@@ -105,7 +103,7 @@ def kind_of_value(value: Any) -> Kind | None:
 
 
 def answer_types(result: Result) -> list[str | None]:
-    """The names of the types of an answer's columns; those that are not declared are told from the values."""
+    """Return the type names of a result's columns, inferred from values if not declared."""
     names: list[str | None] = []
     for at, type in enumerate(result.types or (None,) * len(result.columns)):
         if type is not None:
@@ -118,7 +116,7 @@ def answer_types(result: Result) -> list[str | None]:
 
 
 def parameters_to_json(params: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Parameters as the body of a query carries them: `params`, and `param_types` where JSON alone would not tell."""
+    """Convert parameters for a request: `params`, and `param_types` for what JSON cannot express."""
     if params is None:
         return {}
     if isinstance(params, Mapping):
@@ -133,7 +131,7 @@ def parameters_to_json(params: Sequence[Any] | Mapping[str, Any] | None) -> dict
 
 
 def parameters_from_json(params: Any, types: Any = None) -> list[Any] | dict[str, Any] | None:
-    """What `parameters_to_json` was given: the server reads the `params` and `param_types` of a body with it."""
+    """Reverse `parameters_to_json`."""
     if params is None:
         return None
     if isinstance(params, Mapping):
@@ -150,7 +148,7 @@ def parameters_from_json(params: Any, types: Any = None) -> list[Any] | dict[str
 
 
 def _not_in_json(value: Any) -> Kind | None:
-    """The kind of a parameter that JSON writes as a text though it is none."""
+    """Return the kind of a parameter that JSON would turn into a text."""
     if isinstance(value, np.generic):
         value = value.item()
     if pack_vector(value):
@@ -190,7 +188,7 @@ def _float_text(value: float) -> str:
 
 
 def _interval_text(value: timedelta) -> str:
-    """`3 days 04:05:06.5`, as PostgreSQL writes it; all of a negative one is negative."""
+    """Format `3 days 04:05:06.5` as PostgreSQL does; all parts of a negative interval are negative."""
     span = abs(value)
     days, micros = span.days, (span - timedelta(days=span.days)) // timedelta(microseconds=1)
     return interval_text(Interval(0, days, micros) if value >= timedelta(0) else Interval(0, -days, -micros))
@@ -213,7 +211,7 @@ def _bytes(value: str) -> bytes:
 
 
 def pack_vector(value: Any) -> str | None:
-    """A vector of 32-bit floats as the base64 of its bytes, a quarter of what its numbers take; None for all else."""
+    """Encode a float32 vector as base64, a quarter of the size of its numbers; None for other values."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == np.float32:
         return base64.b64encode(value.astype("<f4").tobytes()).decode()
     return None

@@ -1,4 +1,4 @@
-"""Columns of Python values for a bulk insert, checked against a table before anything is written."""
+"""Check columns of Python values against a table before a bulk insert."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from ...errors import SqlError
 from ..catalog import Column, Kind, Table
+from .expression_types import NAMES
 from .json_values import check_text, plain
 from .literals import LIMITS, read
-from .types import NAMES
 
 _WHOLE = {Kind.SMALLINT: "int2", Kind.INTEGER: "int4", Kind.BIGINT: "int8"}
 
 
 def check_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The names of columns, and rows of values that fit them."""
+    """Return column names and rows of values that fit them."""
     if not isinstance(columns, Mapping) or not columns:
         raise SqlError("columns must be a mapping of names to lists of values, with at least one column")
     names = list(columns)
@@ -44,7 +44,7 @@ def check_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple[l
 
 
 def _matrix(values: Any, column: Column) -> list[Any] | None:
-    """The vectors of an array with two dimensions, checked at once; None where it is not one or is not in order."""
+    """Check the vectors of a two-dimensional array at once; None if it is not one or has a bad value."""
     if column.type.kind != Kind.VECTOR or not isinstance(values, np.ndarray) or values.ndim != 2:
         return None
     if values.dtype.kind != "f" or (column.type.dimension or values.shape[1]) != values.shape[1]:

@@ -22,8 +22,8 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A function that stands in the registry. `strict`: NULL in, NULL out. `kinds`: it wants to know the types of its
-    arguments, as its first argument."""
+    """A registered function. `strict`: NULL in, NULL out. `kinds`: it gets the types of its arguments as its first
+    argument."""
 
     run: Function
     strict: bool = True
@@ -50,7 +50,7 @@ def native(*keys: str, strict: bool = True, kinds: bool = False, stable: bool = 
 
 @dataclass(frozen=True, slots=True)
 class Udf:
-    """What a connection has to know before it can run a statement."""
+    """A function that a connection must have before it can run a statement."""
 
     name: str
     arguments: int
@@ -60,7 +60,7 @@ class Udf:
 
 
 class State:
-    """What belongs to one connection while it runs a statement."""
+    """The state of one connection while it runs a statement."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
@@ -84,13 +84,13 @@ current = threading.local()
 
 
 def function_name(key: str, takes: Sequence[str], gives: str) -> str:
-    """A name that is the same in every process, because CHECK conditions are kept with it."""
+    """Return a name that is equal in every process, because stored CHECK conditions contain it."""
     word = re.sub(r"\W+", "_", key.partition("(")[0]).strip("_") or "op"
     return f"pg_{word}_{zlib.crc32(f'{key}|{takes}|{gives}'.encode()):08x}"
 
 
 def scalar(key: str, takes: Sequence[str], gives: str, entry: Native | None = None) -> Udf:
-    """The function of a signature, for arguments of these types."""
+    """Return the function of a signature for arguments of these types."""
     entry = entry or natives.get(key)
     if entry is None:
         raise SqlError(f"function {key} is not offered by this engine")
@@ -138,7 +138,7 @@ readers_same = reader("text")
 
 
 def install(connection: sqlite3.Connection, state: State, udfs: Sequence[Udf]) -> None:
-    """Make functions known to a connection, once each."""
+    """Register functions with a connection, once each."""
     for udf in udfs:
         if udf.name in state.known:
             continue
