@@ -16,7 +16,7 @@ from ..errors import ConfigError, StoreUnreachableError
 from ..forks import new_rlock
 from ..plugins import BUILT_IN, plugin
 from ..privacy.choice import PrivacySpec, policy_of
-from ..vectors import KNOWN, open_vectors
+from ..vectors import ACCEPTED, open_vectors
 from ..vectors.base import Fields, VectorIndex
 from ..vectors.memory import MemoryIndex
 from .base import Entry, Hits, KeyedStore, check_query
@@ -57,7 +57,7 @@ class VectorMemoryStore(KeyedStore):
         if values is not None and not isinstance(values, KeyedStore):
             raise checks.refuse("values", "a KeyedStore such as SqliteStore", values)
         if vectors is not None and not isinstance(vectors, str | VectorIndex):
-            raise checks.refuse("vectors", KNOWN, vectors)
+            raise checks.refuse("vectors", ACCEPTED, vectors)
         self.model: Embedder = embedder_for(embedder)
         self.values = InMemoryStore() if values is None else values
         self.index = open_vectors(vectors, "rmem_values") if isinstance(vectors, str) else vectors or MemoryIndex()
