@@ -213,7 +213,7 @@ def test_those_who_share_an_engine_know_when_it_is_emptied(tmp_path):
         assert sent == []  # what the first has brought there needs no second
         one._engine.follower.rebuild()
         assert two._engine.catch_up()
-        assert two._engine.follower.position == one._engine.follower.mark
+        assert two._engine.follower.position == one._engine.follower.position
 
 
 def test_a_process_that_was_killed_leaves_an_engine_that_catches_up(tmp_path):
