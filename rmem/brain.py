@@ -36,7 +36,7 @@ from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
-from .stores.values import ValueRecords, as_records, keeps_values
+from .stores.value_records import ValueRecords, as_records, keeps_values
 from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from .. import checks
 from ..errors import StoreError
 from ..privacy.choice import PrivacySpec, policy_of
-from ..stores.redis_link import Link, RedisAddress, script
+from ..stores.redis_link import RedisAddress, RedisLink, script
 from .base import (
     MAX_NAMESPACE,
     Entry,
@@ -103,7 +103,7 @@ class RedisStore(KeyedStore):
         self._default = _milliseconds("default_ttl", default_ttl)
         self._refresh = checks.flag("refresh_on_read", refresh_on_read)
         address = RedisAddress(host, port, db, username, password, tls, ca, cluster, connect_timeout, socket_timeout)
-        self._link = Link(address, client)
+        self._link = RedisLink(address, client)
         # a brace would end the hash tag of Redis Cluster
         safe = namespace.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
         self._stem = f"values:{{{safe}}}:"

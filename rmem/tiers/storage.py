@@ -167,7 +167,7 @@ class HotTier:
 
     def _epoch(self, agent: str) -> str | None:
         """Return the epoch of the store when the agent's rows were last checked."""
-        return self.store.epoch(agent, look=False)
+        return self.store.epoch(agent, check=False)
 
 
 def _ids(store: RecordStore, found_rows: FilteredRows) -> list[str]:
