@@ -1,4 +1,4 @@
-"""`python -m chaos`: reads arguments, starts one runner for each store, prints what they found."""
+"""`python -m chaos`: read arguments, start a runner for each store, print the reports."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ examples:
   python -m chaos --store sqlite --faults kill,power --seed 7
   python -m chaos --store sqlite --minutes 60 --processes 6 --json chaos.json
 
-A seed gives the same operations and faults; how processes meet is never quite the same. A violation that does not
-come back at once comes back within a few runs. docs/chaos.md tells how to read one.
+A seed gives the same operations and faults, but not the same timing. A violation that does not recur at once recurs
+within a few runs. docs/chaos.md says how to read one.
 """
 
 
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     folder = Path(tempfile.mkdtemp(prefix="chaos-")).resolve()
     stores = STORES if options.store == "all" else (options.store,)
-    shim = compile_shim(folder) if {"disk", "power"} & set(options.faults) else "no fault asks for it"
+    shim = compile_shim(folder) if {"disk", "power"} & set(options.faults) else "no fault needs it"
     answer: dict[str, Any] = {
         "format": 1,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         faults = [fault for fault in faults if fault not in lacking]
         result = _run(store, faults, options, options.minutes * 60 / len(stores), folder, shim)
         answer["stores"][store] = result
-        print(report.told(store, result, _replay(store, faults, options)), flush=True)
+        print(report.describe(store, result, _replay(store, faults, options)), flush=True)
     for store, left in answer["left_out"].items():
         print(f"LEFT OUT on {store}: {', '.join(left)} ({next(iter(left.values()))})")
     if options.json:
@@ -85,17 +85,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _replay(store: str, faults: list[str], options: argparse.Namespace) -> str:
-    """The command for the same plan on one store."""
+    """Return the command that repeats the plan on one store."""
     given = {"round": options.round_seconds}
     given |= {name: getattr(options, name) for name in ("processes", "threads", "seed", "pace", "durability")}
-    told = " ".join(f"--{name} {value}" for name, value in given.items())
-    return f"python -m chaos --store {store} {told} --faults {','.join(faults) or 'none'}"
+    flags = " ".join(f"--{name} {value}" for name, value in given.items())
+    return f"python -m chaos --store {store} {flags} --faults {','.join(faults) or 'none'}"
 
 
 def _run(
     store: str, faults: list[str], options: argparse.Namespace, seconds: float, folder: Path, shim: Path | str
 ) -> dict[str, Any]:
-    """Start the runner of one store, and wait for what it found."""
+    """Run the runner of one store; return its result."""
     home = folder / store
     home.mkdir()
     embedder.install(home / "plugins")

@@ -1,5 +1,5 @@
-"""A quick embedder of another dimension than the built-in ones, found by every process of a run as the plugin "chaos":
-`rmem reindex --embedder chaos` changes the dimension of a store under its users."""
+"""A fast embedder with another dimension than the built-in ones, installed as the plugin "chaos":
+`rmem reindex --embedder chaos` changes the dimension of a store while it is used."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def make(_: str = "") -> FunctionEmbedder:
 
 
 def _embed(texts: list[str]) -> list[npt.NDArray[Any]]:
-    return [sum(map(_of_word, text.split()), np.full(DIMENSION, 0.01)) for text in texts]
+    return [sum(map(_word_vector, text.split()), np.full(DIMENSION, 0.01)) for text in texts]
 
 
-def _of_word(text: str) -> npt.NDArray[np.float64]:
+def _word_vector(text: str) -> npt.NDArray[np.float64]:
     return np.random.default_rng(zlib.crc32(text.encode())).normal(size=DIMENSION)
 
 
 def install(folder: Path) -> None:
-    """Make the plugin known to processes that have `folder` on their PYTHONPATH."""
+    """Install the plugin for processes that have `folder` on their PYTHONPATH."""
     info = folder / "chaos_embedder-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: chaos-embedder\nVersion: 1.0\n")

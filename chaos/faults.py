@@ -1,4 +1,5 @@
-"""The shim below SQLite from Python's side: compile it, load it, switch its faults on and off while processes run."""
+"""Faults of the disk: compile the shim that intercepts calls of SQLite, and switch its faults on and off at run
+time."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _HITS = struct.Struct(f"={len(KINDS)}Q")
 
 
 def compile_shim(folder: Path) -> Path | str:
-    """Build the shim into `folder`; a text that says why there is none."""
+    """Compile the shim into `folder`; return its path, or a text that says why it cannot be compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux":
         return f"the shim needs Linux, this is {sys.platform}"
@@ -31,7 +32,7 @@ def compile_shim(folder: Path) -> Path | str:
 
 
 class Control:
-    """The page that every process with the shim looks at before it writes."""
+    """The shared page of switches that the shim reads in every process before each call."""
 
     def __init__(self, path: Path, log: Path) -> None:
         self.path, self.log = path, log
@@ -40,16 +41,16 @@ class Control:
             self._page = mmap.mmap(file.fileno(), mmap.PAGESIZE)
 
     def fail(self, kinds: Sequence[str], per_mille: int, seed: int, victims: Sequence[int]) -> None:
-        """Let some calls of some processes fail, from now on; `fail((), 0, 0, ())` ends it."""
+        """Make a share of the calls of some processes fail from now on; `fail((), 0, 0, ())` ends it."""
         _, _, recording, *_ = _SWITCHES.unpack_from(self._page)
         bits = sum(1 << KINDS.index(kind) for kind in kinds)
         pids = [*victims, *[0] * _VICTIMS][:_VICTIMS]
         _SWITCHES.pack_into(self._page, 0, bits, per_mille, recording, seed & 0xFFFFFFFF, *pids)
 
     def record(self, on: bool) -> None:
-        """Let every process log its writes and syncs."""
+        """Switch the log of all writes and syncs on or off."""
         struct.pack_into("=I", self._page, 8, on)
 
     def hits(self) -> dict[str, int]:
-        """How many calls have failed, by kind."""
+        """Return how many calls have failed, by kind."""
         return dict(zip(KINDS, _HITS.unpack_from(self._page, _SWITCHES.size), strict=True))

@@ -1,5 +1,5 @@
-"""Journals: every process writes down what it is about to do, and then what came of it. A line is one write(2), which
-survives kill -9 of its writer; only the machine must not fail."""
+"""Journals: every process writes each operation before it is issued, and its result afterwards. A line is one write(2),
+which survives kill -9 of its writer, but not a crash of the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOREVER = math.inf
 
 
 class Journal:
-    """Appends to one file; one process writes to it, with any number of threads."""
+    """Append to a file of one process, from any number of threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class Journal:
         self._lock, self._issued = Lock(), 0
 
     def issue(self, op: str, args: Mapping[str, Any]) -> int:
-        """Write down that an operation is about to be issued; its number."""
+        """Record an operation before it is issued; return its number."""
         with self._lock:
             self._issued += 1
             number = self._issued
@@ -33,16 +33,16 @@ class Journal:
         return number
 
     def acknowledge(self, number: int, result: Any, *, at: int | None = None) -> None:
-        """Write down an answer; `at` is when it came, if not now."""
+        """Record a result; `at` is when it arrived, if not now."""
         self._write(n=number, ok=result, **({} if at is None else {"t": at}))
 
     def fail(self, number: int, error: BaseException, *, excusable: bool = False) -> None:
-        """`excusable` errors are those that a store may raise while a fault is injected below it."""
-        told = f"{type(error).__name__}: {error}"
-        self._write(n=number, error=told[:500], excusable=excusable)
+        """Record an error. `excusable`: a store may raise it while a fault is injected."""
+        message = f"{type(error).__name__}: {error}"
+        self._write(n=number, error=message[:500], excusable=excusable)
 
     def end(self) -> None:
-        """Write down that this process ends now, as it should."""
+        """Record that this process ends as planned."""
         self._write(n=0, ok="end")
 
     def _write(self, **line: Any) -> None:
@@ -51,8 +51,7 @@ class Journal:
 
 @dataclass(slots=True)
 class Operation:
-    """One operation as the journal tells it: issued at `start`, answered at `answered`, and after `end` it can have no
-    effect any more."""
+    """One operation of a journal: issued at `start`, answered at `answered`, without further effect after `end`."""
 
     source: str
     op: str
@@ -66,15 +65,15 @@ class Operation:
     excusable: bool = False
     lines: tuple[str, ...] = ()
 
-    def told(self) -> str:
+    def journal_lines(self) -> str:
         return "\n".join(f"{self.source}: {line if len(line) < 400 else line[:400] + '…'}" for line in self.lines)
 
 
 def read_journal(path: Path, death: float) -> Iterator[Operation]:
-    """The operations of a journal. Those without an answer ended with the process, at `death`; a write that failed
-    may still come to light when the file is recovered, so it has no end."""
+    """Yield the operations of a journal. Unanswered ones ended with the process, at `death`. A failed write has no end:
+    it may still take effect when the file is recovered."""
     waiting: dict[int, Operation] = {}
-    for text in path.read_text(encoding="utf-8").split("\n")[:-1]:  # a last line without its end was torn by a kill
+    for text in path.read_text(encoding="utf-8").split("\n")[:-1]:  # a kill may cut the last line
         line = json.loads(text)
         if "op" in line:
             waiting[line["n"]] = Operation(path.stem, line["op"], line["args"], line["t"], lines=(text,))
@@ -93,7 +92,7 @@ def read_journal(path: Path, death: float) -> Iterator[Operation]:
 
 
 def has_ended(path: Path) -> bool:
-    """Whether the process of a journal ended as it should."""
+    """Whether the process of a journal ended as planned."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 200))
         return b'"n":0,"ok":"end"}\n' in file.read()

@@ -1,6 +1,6 @@
-"""What is done in which order, drawn from the seed alone: operations of each thread, and faults of each round.
+"""The plan of a run, drawn from the seed alone: the operations of each thread and the faults of each round.
 
-A plan names operations and draws numbers; which memory a number picks depends on what the thread has by then."""
+A plan names operations and draws numbers; which memory a number selects depends on what the thread has by then."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-EVER, SHARED = "ever", "shared"  # agents: memories that are never forgotten, and memories that everyone fights over
+EVER, SHARED = "ever", "shared"  # agents: memories that are never forgotten, and memories that all threads change
 EVER_PRESENT = 12
 CONTENDED = 6
 OWN_AT_MOST = 40  # memories of one thread, beyond which it forgets before it remembers more
-BULK = 260  # memories at once; from 256 on the SQLite store takes another way
+BULK = 260  # memories at once; from 256 on the SQLite store uses its bulk path
 
 STORES = ("sqlite", "postgres", "redis")
 FAULTS = (
@@ -43,7 +43,7 @@ _READS = {"get": 8, "lexical": 10, "hybrid": 4, "vector": 4, "list": 6, "export"
 _WEIGHTS = {
     "mixed": {**_WRITES, **_READS},
     "power": {**_WRITES, **_READS},
-    "same words": {**_READS, "tag": 25, "pin": 8, "move": 12, "put": 5},  # new rows, and not one new word
+    "same words": {**_READS, "tag": 25, "pin": 8, "move": 12, "put": 5},  # new rows, but no new words
 }
 _AGENT_WEIGHTS = {
     **_READS, "remember": 20, "remember_many": 4, "forget": 9, "raise": 6, "maintain": 3, "drop": 0, "export": 0,
@@ -64,7 +64,7 @@ _APPLIES = {  # to which stores; the others to all
 
 
 class Step(NamedTuple):
-    """One operation of a thread; the numbers in [0, 1) choose whatever there is to choose."""
+    """One operation of a thread; the numbers in [0, 1) make its random choices."""
 
     op: str
     which: float
@@ -73,7 +73,7 @@ class Step(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """One fault: how long after the last one, what, to which process, and a number for its details."""
+    """One fault: seconds after the previous one, what, in which process, and a number for its details."""
 
     wait: float
     kind: str
@@ -82,12 +82,12 @@ class Fault(NamedTuple):
 
 
 def word(*numbers: int, first: str = "q") -> str:
-    """A word that no other numbers give and that no analyser takes apart: digits as consonants."""
+    """Return a word unique to these numbers that no analyser splits: digits as consonants."""
     return first + "z".join("".join("bcdfghjklm"[int(digit)] for digit in str(number)) for number in numbers)
 
 
 def text_of(name: str, revision: str) -> str:
-    """The text of a memory: its own word, the word of this revision, and a few that many have."""
+    """Return the text of a memory: its own word, the word of this revision, and some common words."""
     start = zlib.crc32(revision.encode())
     return " ".join([name, revision, *(_FILLER[(start >> shift) % len(_FILLER)] for shift in (0, 5, 10, 15))])
 
@@ -101,12 +101,12 @@ def ever_words() -> list[str]:
 
 
 def contended_words() -> dict[str, str]:
-    """{word: id} of the memories that everyone replaces and forgets."""
+    """Return {word: id} of the memories that all threads replace and forget."""
     return {word(1, number, first="x"): f"shared-{number}" for number in range(CONTENDED)}
 
 
 def faults_for(store: str, wanted: Sequence[str]) -> list[str]:
-    """Those of the wanted faults that there are for a store."""
+    """Return those of the wanted faults that apply to a store."""
     return [fault for fault in wanted if store in _APPLIES.get(fault, STORES)]
 
 
@@ -116,7 +116,7 @@ def theme_of(store: str, round_: int, faults: Sequence[str]) -> str:
 
 
 def steps(seed: int, store: str, theme: str, *who: int) -> Iterator[Step]:
-    """The operations of one thread of one process (round, slot, incarnation, thread), without end."""
+    """Yield the operations of one thread (round, slot, incarnation, thread), without end."""
     rng = random.Random(f"{seed}/{who}")
     weights = _AGENT_WEIGHTS if store == "redis" else _WEIGHTS[theme]
     names, shares = list(weights), list(weights.values())
@@ -126,10 +126,10 @@ def steps(seed: int, store: str, theme: str, *who: int) -> Iterator[Step]:
 
 
 def faults(seed: int, round_: int, theme: str, among: Sequence[str], pace: float) -> Iterator[Fault]:
-    """The faults of one round, without end; `pace` is how many there are in a second."""
+    """Yield the faults of one round, without end; `pace` is their number per second."""
     rng = random.Random(f"{seed}/{round_}/faults")
     weights = {name: share for name, share in _FAULT_WEIGHTS.items() if name in among}
-    if theme == "power":  # a disk that fails and a disk that loses power are told apart
+    if theme == "power":  # failing calls would hide the effects of power cuts
         weights.pop("disk", None)
     while weights:
         (kind,) = rng.choices(list(weights), list(weights.values()))

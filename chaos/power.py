@@ -1,8 +1,8 @@
-"""Power cuts: what a disk could hold if the power had failed at some moment of a recorded round.
+"""Power cuts: reconstruct what a disk could hold if the power had failed at some moment of a recorded round.
 
-The shim logs each write and each sync. At a cut, a write is on the disk for sure if a sync of its file began after it
-and had ended; every other write is there or not, page by page, as chance has it. Truncation and removal of a file take
-effect at once, as on a journaling file system."""
+The shim logs each write and each sync. At a cut, a write is certainly on the disk if a sync of its file began after it
+and had ended; of every other write each page is kept or lost at random. Truncation and removal of a file take effect at
+once, as on a journaling file system."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Record(NamedTuple):
 
 
 def read_log(path: Path) -> Iterator[Record]:
-    """The records of a log. One that its process did not live to finish is left out: its act did not happen."""
+    """Yield the records of a log. One whose process died while writing it is skipped: its call did not happen."""
     log, at = path.read_bytes() if path.exists() else b"", 0
     while 0 <= at <= len(log) - _HEAD.size:
         _, time, offset, kind, file, length, pid = _HEAD.unpack_from(log, at)
@@ -43,14 +43,14 @@ def read_log(path: Path) -> Iterator[Record]:
 
 
 class Disk:
-    """The bytes of one file that are sure, and the writes since that are not."""
+    """The synced bytes of one file, and the writes since then."""
 
     def __init__(self, synced: bytes) -> None:
         self.synced = bytearray(synced)
         self.pending: list[Record] = []
         self._begun: dict[tuple[int, int], int] = {}  # sync → how many writes it covers
 
-    def take(self, record: Record) -> None:
+    def apply(self, record: Record) -> None:
         sync = (record.pid, record.offset)
         if record.kind == _WRITE:
             self.pending.append(record)
@@ -62,7 +62,7 @@ class Disk:
                 _apply(self.synced, write.offset, write.data)
             del self.pending[:covered]
             self._begun = {key: max(0, count - covered) for key, count in self._begun.items()}
-        else:  # all that was written before is settled, as far as it is still there
+        else:  # a truncation makes all earlier writes durable
             for write in self.pending:
                 _apply(self.synced, write.offset, write.data)
             del self.synced[record.offset if record.kind == _TRUNCATE else 0 :]
@@ -70,7 +70,7 @@ class Disk:
             self._begun.clear()
 
     def after_cut(self, rng: random.Random) -> bytes:
-        """What could be found on the disk."""
+        """Return what could be on the disk after a cut."""
         image, kept = bytearray(self.synced), rng.choice((0.0, 0.5, 0.5, 1.0))
         for write in self.pending:
             start = 0
@@ -89,7 +89,7 @@ def _apply(image: bytearray, offset: int, data: bytes) -> None:
 
 
 def cuts(base: Path, log: Path, target: Path, number: int, rng: random.Random) -> Iterator[tuple[int, Path]]:
-    """(time, store) of some power cuts: `base` is a copy of the store when `log` began, the stores are made in
+    """Yield (time, store) of power cuts: `base` is a copy of the store when `log` began; the stores are written to
     `target`."""
     records = list(read_log(log))
     moments = sorted(rng.sample(range(len(records)), min(number, len(records))))
@@ -101,7 +101,7 @@ def cuts(base: Path, log: Path, target: Path, number: int, rng: random.Random) -
             for file, suffix in _SUFFIX.items():
                 Path(f"{store}{suffix}").write_bytes(disks[file].after_cut(rng))
             yield record.time, store
-        disks[record.file].take(record)
+        disks[record.file].apply(record)
 
 
 def _bytes(path: Path) -> bytes:

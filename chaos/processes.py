@@ -1,5 +1,5 @@
-"""Processes that the supervisor forks, watches and ends. It opens no store itself and has no threads, so that a fork is
-safe and takes milliseconds where a new interpreter would take half a second."""
+"""Fork, wait for and kill processes of the supervisor. The supervisor opens no store and has no threads, so that a fork
+is safe; it takes milliseconds, a new interpreter half a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .worker import SIGNALS
 
 
 class ChildError(Exception):
-    """A process that was to look at a store did not answer."""
+    """A process that should inspect a store failed or timed out."""
 
     @property
     def last(self) -> str:
@@ -25,7 +25,7 @@ class ChildError(Exception):
 
 
 def fork(name: Path, work: Callable[[], object]) -> int:
-    """Run `work` in a process of its own, whose output goes to a log; its pid. It begins with the signals of workers
+    """Run `work` in a new process whose output goes to a log; return its pid. It starts with the signals of workers
     blocked, which would end it before it has handlers for them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     pid = os.fork()
@@ -50,9 +50,9 @@ def _child(name: Path, work: Callable[[], object]) -> NoReturn:
         os._exit(status)
 
 
-def reap(pid: int, patience: float = 0.0) -> int | None:
-    """The status of a child that has ended, or does so in time; None while it lives."""
-    deadline = time.monotonic() + patience
+def reap(pid: int, timeout: float = 0.0) -> int | None:
+    """Wait up to `timeout` seconds for a child; return its status, None if it still runs."""
+    deadline = time.monotonic() + timeout
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended or time.monotonic() >= deadline:
@@ -64,7 +64,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
     try:
         os.kill(pid, number)
     except ProcessLookupError:
-        pass  # it was quicker
+        pass  # it has ended
 
 
 def is_alive(pid: int) -> bool:
@@ -75,15 +75,15 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def answer_of(work: Callable[[], Any], name: Path, patience: float) -> Any:
-    """What `work` answers in a process of its own."""
+def call_in_process(work: Callable[[], Any], name: Path, timeout: float) -> Any:
+    """Run `work` in a new process; return its result."""
     answer = Path(f"{name}.answer")
     pid = fork(name, lambda: answer.write_bytes(pickle.dumps(work())))
-    status = reap(pid, patience)
+    status = reap(pid, timeout)
     if status is None:
         kill(pid)
         os.waitpid(pid, 0)
-        raise ChildError(f"no answer within {patience:.0f} s")
+        raise ChildError(f"no answer within {timeout:.0f} s")
     if status:
         raise ChildError(Path(f"{name}.log").read_text(errors="replace")[-3000:])
     return pickle.loads(answer.read_bytes())

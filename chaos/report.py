@@ -1,4 +1,4 @@
-"""What a run found, in words, as JSON, and as the table of docs/chaos.md."""
+"""Reports of a run: as text, and as the table of docs/chaos.md."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ ROWS = {
     "open": "opened by a fresh process",
     "violations": "**violations**",
 }
-_NAMES = re.compile(r"\b[ciqvx][b-z]*z[b-z]*\b|\d+")  # what differs between violations of one sort
+_NAMES = re.compile(r"\b[ciqvx][b-z]*z[b-z]*\b|\d+")  # what differs between similar violations
 
 
-def told(store: str, result: Mapping[str, Any], command: str) -> str:
-    """The report on one store."""
+def describe(store: str, result: Mapping[str, Any], command: str) -> str:
+    """Return the report on one store, as text."""
     counts, violations = result["counts"], result["violations"]
     lines = [f"{store}:"]
     lines += [f"  {counts[key]:>12,}  {name}" for key, name in ROWS.items() if counts.get(key)]
     lines.append(f"  {len(violations):>12,}  violations")
-    alike = Counter(map(_sort, violations))
-    for one in violations:
-        if (number := alike.pop(_sort(one), 0)) == 0:
-            continue  # one like it was shown
+    similar = Counter(map(_group_key, violations))
+    for violation in violations:
+        if (number := similar.pop(_group_key(violation), 0)) == 0:
+            continue  # a similar one was shown
         more = f" (and {number - 1:,} like it)" if number > 1 else ""
-        lines += ["", f"  {one['kind']}, round {one['round']}: {one['message']}{more}"]
-        lines += [f"    {line}" for line in one["lines"].splitlines()]
+        lines += ["", f"  {violation['kind']}, round {violation['round']}: {violation['message']}{more}"]
+        lines += [f"    {line}" for line in violation["lines"].splitlines()]
     if violations:
         lines += ["", f"  Replay the plan: {command}"]
     return "\n".join(lines)
 
 
-def _sort(violation: Mapping[str, Any]) -> tuple[str, str]:
+def _group_key(violation: Mapping[str, Any]) -> tuple[str, str]:
     return violation["kind"], _NAMES.sub("#", violation["message"])[:60]
 
 
 def table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The figures of recorded runs, for a page: a column for each store, and seed where it had several, and where each
-    run took place."""
+    """Return the figures of recorded runs as a Markdown table, a column for each store and seed, with the machine of
+    each run below."""
     columns: dict[str, Mapping[str, int]] = {}
     notes = []
     often = Counter(store for run in runs for store in run["stores"])

@@ -1,5 +1,5 @@
-"""The run of one store in a process of its own, which is started with the shim loaded: `python -m chaos.runner`, with
-its orders on standard input. Servers are started here; what came of the run goes to a file."""
+"""Run one store in a process that was started with the shim loaded: `python -m chaos.runner`, with its options as JSON
+on standard input. Starts the servers; writes the result to a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rmem.embed import static_embedder
 from rmem.testing.postgres import PostgresServer
 from rmem.testing.redis import RedisServer
 
-from .faces import Setting
+from .clients import Setting
 from .faults import Control
 from .supervisor import Options, Run
 
@@ -26,7 +26,7 @@ STORE = "store.db"
 
 @contextmanager
 def servers(kind: str, folder: Path, durability: Durability) -> Iterator[tuple[Setting, Callable[[float], None]]]:
-    """Where the store is, and what crashes the server that it needs and starts it again."""
+    """Start the server of a store; yield where the store is, and a function that crashes and restarts the server."""
     path = str(folder / STORE)
     if kind == "postgres":
         with PostgresServer() as postgres:
@@ -47,8 +47,7 @@ def servers(kind: str, folder: Path, durability: Durability) -> Iterator[tuple[S
 
 
 class Progress:
-    """One line that is written over on a terminal, and a line now and then elsewhere. Ends a run whose command has been
-    killed."""
+    """Print progress: one updated line on a terminal, else a line every 10 seconds. Exit if the command was killed."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -57,7 +56,7 @@ class Progress:
 
     def __call__(self, text: str) -> None:
         if os.getppid() != self._parent:
-            sys.exit("nobody waits for this run any more")
+            sys.exit("the command of this run was killed")
         if (now := time.monotonic()) < self._next:
             return
         self._next = now + (0.2 if self._terminal else 10.0)
@@ -70,11 +69,11 @@ def main() -> None:
     folder, kind = Path(orders["folder"]), orders["store"]
     options = Options(**{name: orders[name] for name in Options._fields})
     control = Control(folder / "control", folder / "power.log") if "LD_PRELOAD" in os.environ else None
-    static_embedder().embed(["loaded before anybody is forked"])
+    static_embedder().embed(["load the model before the first fork"])
     with servers(kind, folder, orders["durability"]) as (setting, crash):
-        tempfile.tempdir = str(folder)  # of the processes to come: whoever is killed leaves files behind
+        tempfile.tempdir = str(folder)  # inherited: killed processes leave files behind
         run = Run(options, setting, folder, control, crash, Progress())
-        run.go()
+        run.execute()
     injected = control.hits() if control is not None else {}
     answer = {
         "counts": {**run.counts, "failed calls": sum(injected.values())},

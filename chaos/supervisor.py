@@ -1,4 +1,4 @@
-"""The run on one store: rounds of workers and faults, and after each a comparison of everything with the model."""
+"""The run on one store: rounds of workers and faults, after each of which everything is compared with the model."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import examine, plan, power
-from .faces import Setting
+from . import inspection, plan, power
+from .clients import Setting
+from .commands import COMMANDS, TIMEOUT, run_command
 from .faults import KINDS, Control
-from .helpers import COMMANDS, PATIENCE, help_with
 from .journal import FOREVER, Journal, Operation, has_ended, read_journal
-from .model import Model, Seen, Violation, Window
+from .model import Model, StoredMemory, Violation, Window
 from .plan import Fault
-from .processes import ChildError, answer_of, fork, is_alive, kill, reap
+from .processes import ChildError, call_in_process, fork, is_alive, kill, reap
 from .worker import Known, Task, Worker
 
-_SLACK = {"postgres": 2_000_000_000}  # nanoseconds that a server may still work for a client that has died
-_BACK_AGAIN = 5_000_000_000  # nanoseconds after a crash of the server in which clients may still fail
-_HELPERS = 2  # commands at a time
-_MEMORIES = 1200  # beyond which most are forgotten between two rounds
+_AFTER_DEATH = {"postgres": 2_000_000_000}  # nanoseconds that a server may still work for a dead client
+_AFTER_CRASH = 5_000_000_000  # nanoseconds in which clients may still fail after a crash of the server
+_MAX_COMMANDS = 2  # at a time
+_MAX_MEMORIES = 1200  # beyond which most are forgotten between two rounds
 _SIGNALS = {"interrupt": signal.SIGUSR1, "fork": signal.SIGHUP, "stop": signal.SIGSTOP}
 
 
 class Options(NamedTuple):
-    """What a run was asked for."""
+    """The options of a run."""
 
     seconds: float
     processes: int
@@ -48,7 +48,7 @@ class Options(NamedTuple):
 
 @dataclass
 class Run:
-    """Rounds on one store, until the time is over."""
+    """Rounds on one store until the time is up."""
 
     options: Options
     setting: Setting
@@ -58,42 +58,42 @@ class Run:
     progress: Callable[[str], None]
     counts: Counter[str] = field(default_factory=Counter)
     violations: list[tuple[int, Violation]] = field(default_factory=list)  # with their rounds
-    memories: list[Seen] = field(default_factory=list)  # as they were when everyone had stopped
+    memories: list[StoredMemory] = field(default_factory=list)  # after the last round
     over: bool = False
     ops: memoryview = field(default_factory=lambda: memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q"))
 
-    def go(self) -> None:
+    def execute(self) -> None:
         options, number = self.options, 0
         end = time.monotonic() + options.seconds - options.round_seconds / 2
         while not self.over and (number < options.rounds if options.rounds else not number or time.monotonic() < end):
             if not self.memories:
-                self.memories, _ = answer_of(self._create, self.folder / "create", PATIENCE)
-            elif len(self.memories) > _MEMORIES:
-                self.memories, _ = answer_of(self._thin_out, self.folder / "thin-out", PATIENCE)
-            Round(self, number).go()
+                self.memories, _ = call_in_process(self._create, self.folder / "create", TIMEOUT)
+            elif len(self.memories) > _MAX_MEMORIES:
+                self.memories, _ = call_in_process(self._thin_out, self.folder / "thin-out", TIMEOUT)
+            Round(self, number).execute()
             number += 1
         self.counts["rounds"] = number
 
     def _create(self) -> Any:
-        """Make the store, with the memories that are always there."""
-        face = self.setting.open()
+        """Create the store with the memories that are never forgotten."""
+        client = self.setting.open()
         for word in plan.ever_words():
-            face.remember(plan.EVER, {word: "vessel"})
-        face.close()
-        return examine.look(self.setting, (), 0)
+            client.remember(plan.EVER, {word: "vessel"})
+        client.close()
+        return inspection.inspect_store(self.setting, (), 0)
 
     def _thin_out(self) -> Any:
-        """Forget most of what killed workers have left behind, or every round would take longer than the last."""
-        face = self.setting.open()
-        for seen in self.memories[: -_MEMORIES // 4]:
+        """Forget most of what killed workers have left, or each round would take longer than the one before."""
+        client = self.setting.open()
+        for seen in self.memories[: -_MAX_MEMORIES // 4]:
             if seen.agent != plan.EVER:
-                face.forget(seen.id, seen.word, seen.agent)
-        face.close()
-        return examine.look(self.setting, (), 0)
+                client.forget(seen.id, seen.word, seen.agent)
+        client.close()
+        return inspection.inspect_store(self.setting, (), 0)
 
 
 class Round:
-    """Start workers, inject faults, stop, compare."""
+    """One round: start workers, inject faults, stop, compare."""
 
     def __init__(self, run: Run, number: int) -> None:
         self._run, self._number = run, number
@@ -103,25 +103,25 @@ class Round:
         self._model = Model.of(run.memories, moves_by_itself=run.setting.kind == "redis")
         self._pids: list[int] = []  # by slot
         self._incarnations: Counter[int] = Counter()
-        self._helpers: dict[int, str] = {}  # pid → name
+        self._commands: dict[int, str] = {}  # pid → name
         self._deaths: dict[str, int] = {}
-        self._asleep: dict[int, float] = {}  # slot → until when
+        self._stopped: dict[int, float] = {}  # slot → until when
         self._excuses: list[Window] = []
         self._disk_until = FOREVER
         self._known: dict[str, dict[str, Known]] = {}
         for seen in run.memories:
             self._known.setdefault(seen.agent, {})[seen.word] = Known(seen.id, dict(seen.tags), seen.actor)
 
-    def go(self) -> None:
+    def execute(self) -> None:
         control = self._run.control if self._theme == "power" else None
         if control is not None:
             self._start_recording(control)
         try:
-            self._pids = [self._started(slot) for slot in range(self._run.options.processes)]
+            self._pids = [self._start(slot) for slot in range(self._run.options.processes)]
             self._inject_until(time.monotonic() + self._run.options.round_seconds)
             self._stop()
         except BaseException:
-            for pid in (*self._pids, *self._helpers):
+            for pid in (*self._pids, *self._commands):
                 kill(pid)
             raise
         operations = self._operations()
@@ -142,7 +142,7 @@ class Round:
                 self._inject(fault)
                 fault = next(events)
                 due = now + fault.wait
-            self._look_after(now)
+            self._supervise(now)
             done = run.counts["operations"] + sum(run.ops)
             run.progress(
                 f"{run.setting.kind}, round {self._number} ({self._theme}): {done:,} operations, "
@@ -152,8 +152,8 @@ class Round:
 
     # Processes
 
-    def _started(self, slot: int) -> int:
-        """Start the next incarnation of a worker; its pid. Only the first knows memories of earlier rounds."""
+    def _start(self, slot: int) -> int:
+        """Start the next incarnation of a worker; return its pid. Only the first knows memories of earlier rounds."""
         run, incarnation = self._run, self._incarnations[slot]
         known = {plan.EVER: self._known[plan.EVER]} if incarnation else self._known
         who = self._theme, self._number, slot, incarnation
@@ -164,27 +164,27 @@ class Round:
     def _name(self, slot: int) -> str:
         return f"worker-{slot}-{self._incarnations[slot] - 1}"
 
-    def _look_after(self, now: float) -> None:
-        """Wake who has slept enough, end faults of the disk, replace who has died."""
-        for slot in [slot for slot, until in self._asleep.items() if now >= until]:
+    def _supervise(self, now: float) -> None:
+        """Continue stopped workers, end faults of the disk, replace dead workers, reap commands."""
+        for slot in [slot for slot, until in self._stopped.items() if now >= until]:
             kill(self._pids[slot], signal.SIGCONT)
-            del self._asleep[slot]
+            del self._stopped[slot]
         if now >= self._disk_until:
             self._end_disk_faults()
         for slot, pid in enumerate(self._pids):
             if reap(pid) is not None:
                 self._violate("died", f"{self._name(slot)} ended by itself", self._log(self._name(slot)))
                 self._replace(slot)
-        for pid in list(self._helpers):
+        for pid in list(self._commands):
             if (status := reap(pid)) is not None:
-                self._ended(self._helpers.pop(pid), status)
+                self._check_status(self._commands.pop(pid), status)
 
     def _replace(self, slot: int) -> None:
-        self._deaths[self._name(slot)] = time.monotonic_ns() + _SLACK.get(self._run.setting.kind, 0)
-        self._asleep.pop(slot, None)
-        self._pids[slot] = self._started(slot)
+        self._deaths[self._name(slot)] = time.monotonic_ns() + _AFTER_DEATH.get(self._run.setting.kind, 0)
+        self._stopped.pop(slot, None)
+        self._pids[slot] = self._start(slot)
 
-    def _ended(self, name: str, status: int) -> None:
+    def _check_status(self, name: str, status: int) -> None:
         if status:
             self._violate("died", f"{name} ended badly", self._log(name))
 
@@ -196,21 +196,21 @@ class Round:
         self._model.violations.append(Violation(kind, message, lines))
 
     def _stop(self) -> None:
-        """Let everyone finish what they are doing; who does not is killed, and told."""
+        """Let all processes finish; kill those that do not, and report them."""
         self._end_disk_faults()
         for slot, pid in enumerate(self._pids):
             kill(pid, signal.SIGCONT)
-            if slot == 0 and "fork" in self._run.options.faults:  # whose child is still there when all others have left
+            if slot == 0 and "fork" in self._run.options.faults:  # its child outlives all others
                 self._inject(Fault(0, "fork", 0, 0))
             kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE
-        for pid, name in {**{pid: self._name(slot) for slot, pid in enumerate(self._pids)}, **self._helpers}.items():
+        deadline = time.monotonic() + TIMEOUT
+        for pid, name in {**{pid: self._name(slot) for slot, pid in enumerate(self._pids)}, **self._commands}.items():
             status = reap(pid, deadline - time.monotonic())
             if status is None:
                 self._kill_hung(pid, name)
                 os.waitpid(pid, 0)
             else:
-                self._ended(name, status)
+                self._check_status(name, status)
         for journal in self._folder.glob("*-fork-*.jsonl"):
             pid = int(journal.stem.rpartition("-")[2])
             while not has_ended(journal) and is_alive(pid) and time.monotonic() < deadline:
@@ -218,26 +218,26 @@ class Round:
             if not has_ended(journal) and is_alive(pid):
                 self._kill_hung(pid, journal.stem)
             else:
-                self._ended(journal.stem, not has_ended(journal))
+                self._check_status(journal.stem, not has_ended(journal))
 
     def _kill_hung(self, pid: int, name: str) -> None:
-        kill(pid, signal.SIGUSR2)  # writes down where its threads are
+        kill(pid, signal.SIGUSR2)  # dumps the stacks of its threads
         time.sleep(0.5)
         kill(pid)
         self._deaths[name] = time.monotonic_ns()
-        self._violate("hung", f"{name} did not end within {PATIENCE:.0f} s", self._log(name, "stacks"))
+        self._violate("hung", f"{name} did not end within {TIMEOUT:.0f} s", self._log(name, "stacks"))
 
     # Faults
 
     def _inject(self, fault: Fault) -> None:
         run, slot = self._run, int(fault.which * len(self._pids))
         if fault.kind in COMMANDS:
-            if len(self._helpers) >= _HELPERS:
+            if len(self._commands) >= _MAX_COMMANDS:
                 return
             name = f"{fault.kind}-{run.counts[fault.kind]}"
             journal = Journal(self._folder / f"{name}.jsonl")
-            helper = fork(self._folder / name, lambda: help_with(fault, run.setting.address, journal))
-            self._helpers[helper] = name
+            command_pid = fork(self._folder / name, lambda: run_command(fault, run.setting.address, journal))
+            self._commands[command_pid] = name
         elif fault.kind == "kill":
             kill(self._pids[slot])
             os.waitpid(self._pids[slot], 0)
@@ -249,12 +249,12 @@ class Round:
         elif fault.kind == "server":
             start = time.monotonic_ns()
             run.crash_server(fault.how)
-            if run.setting.kind == "postgres":  # without Redis everything goes on
-                self._excuses.append(Window(start, time.monotonic_ns() + _BACK_AGAIN))
+            if run.setting.kind == "postgres":  # without Redis the archive answers
+                self._excuses.append(Window(start, time.monotonic_ns() + _AFTER_CRASH))
         else:
             kill(self._pids[slot], _SIGNALS[fault.kind])
             if fault.kind == "stop":
-                self._asleep[slot] = time.monotonic() + 0.1 + 1.4 * fault.how
+                self._stopped[slot] = time.monotonic() + 0.1 + 1.4 * fault.how
         run.counts[fault.kind] += 1
 
     def _start_disk_faults(self, control: Control, fault: Fault) -> None:
@@ -269,12 +269,12 @@ class Round:
         if self._run.control is not None and self._disk_until < FOREVER:
             self._run.control.fail((), 0, 0, ())
             self._disk_until, now = FOREVER, time.monotonic_ns()
-            self._excuses = [one._replace(end=now) if one.end == FOREVER else one for one in self._excuses]
+            self._excuses = [window._replace(end=now) if window.end == FOREVER else window for window in self._excuses]
 
     # Power cuts
 
     def _start_recording(self, control: Control) -> None:
-        """Nobody has the store open: what is in its files now is on the disk."""
+        """Copy the files of the store, which no process has open, and start the log of writes."""
         for suffix in ("", "-wal"):
             if (part := Path(f"{self._run.setting.address}{suffix}")).exists():
                 shutil.copy(part, self._folder / f"base.db{suffix}")
@@ -289,12 +289,12 @@ class Round:
             self._run.counts["power cuts"] += 1
             before = len(model.violations)
             try:
-                found, problems = answer_of(partial(examine.read_copy, str(store)), store, PATIENCE)
+                found, problems = call_in_process(partial(inspection.read_copy, str(store)), store, TIMEOUT)
             except ChildError as error:
                 self._violate("power", f"{store.name} cannot be read: {error.last}", str(error))
                 continue
-            told = (f"{store} holds {len(found)} memories",)
-            model.compare(Operation(store.name, "power", {"agent": None}, moment, moment, result=found, lines=told))
+            lines = (f"{store} holds {len(found)} memories",)
+            model.compare(Operation(store.name, "power", {"agent": None}, moment, moment, result=found, lines=lines))
             if problems:
                 self._violate("power", f"doctor of {store.name}: {'; '.join(problems)}")
             if len(model.violations) == before:
@@ -306,22 +306,26 @@ class Round:
     def _operations(self) -> list[Operation]:
         journals = [path for path in self._folder.glob("*.jsonl") if not path.name.endswith(".out.jsonl")]
         now = time.monotonic_ns()
-        return [one for path in sorted(journals) for one in read_journal(path, self._deaths.get(path.stem, now))]
+        return [
+            operation for path in sorted(journals) for operation in read_journal(path, self._deaths.get(path.stem, now))
+        ]
 
     def _compare(self, operations: list[Operation]) -> None:
         run, model = self._run, self._model
         model.check(operations, self._excuses)
         gone = model.gone()
         try:
-            look = answer_of(lambda: examine.look(run.setting, gone, run.options.seed), self._folder / "look", PATIENCE)
+            inspected = call_in_process(
+                lambda: inspection.inspect_store(run.setting, gone, run.options.seed), self._folder / "look", TIMEOUT
+            )
         except ChildError as error:
             self._violate("unopenable", f"a fresh process cannot read the store: {error.last}", str(error))
             for path in run.folder.glob("store.db*"):  # the next round begins with an empty one
                 shutil.move(path, self._folder / path.name)
             run.memories, run.over = [], run.setting.kind == "postgres"
         else:
-            run.memories, problems = look
-            model.settle(run.memories, operations)
+            run.memories, problems = inspected
+            model.check_final_state(run.memories, operations)
             model.violations += [Violation(kind, message) for kind, message in problems]
 
     def _report(self, operations: list[Operation]) -> None:
@@ -330,9 +334,9 @@ class Round:
         run.counts.update(
             {
                 "operations": len(operations),
-                "acknowledged": sum(one.acknowledged for one in operations),
-                "failed": sum(one.error is not None for one in operations),
-                "unanswered": sum(not one.acknowledged and one.error is None for one in operations),
+                "acknowledged": sum(operation.acknowledged for operation in operations),
+                "failed": sum(operation.error is not None for operation in operations),
+                "unanswered": sum(not operation.acknowledged and operation.error is None for operation in operations),
                 "reads checked": self._model.reads,
             }
         )

@@ -1,7 +1,7 @@
-"""A worker: one process with some threads that follow the plan on one open store, until it is told to stop or killed.
+"""A worker: one process whose threads run the plan on one open store until it is stopped or killed.
 
-SIGTERM ends it after the operations under way, SIGUSR1 interrupts the operation of its main thread as Ctrl-C would,
-SIGHUP lets it fork with the store open, SIGUSR2 writes down where its threads are."""
+SIGTERM ends it after the current operations, SIGUSR1 interrupts the operation of its main thread like Ctrl-C, SIGHUP
+makes it fork with the store open, SIGUSR2 dumps the stacks of its threads."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rmem.errors import NotFoundError
 from rmem.stores.sql import cache
 
 from . import plan
-from .faces import Face, Setting, is_excusable
+from .clients import Client, Setting, is_excusable
 from .journal import Journal
 from .plan import EVER, OWN_AT_MOST, SHARED, Step
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _TIERS = ("stm", "im", "ltm")
-_SETTLE = 64  # rows behind the last segment from which on a new one is packed; 2,048 would be too rare here
+_SEGMENT_FROM = 64  # rows that make a segment; the default of 2,048 would be too rare here
 
 
 class Known(NamedTuple):
-    """What a thread needs to know of a memory to work with it."""
+    """What a thread must know of a memory to use it."""
 
     id: str
     tags: dict[str, str]
@@ -36,11 +36,11 @@ class Known(NamedTuple):
 
 
 class Interrupted(KeyboardInterrupt):
-    """What SIGUSR1 raises inside an operation."""
+    """Raised inside an operation by SIGUSR1."""
 
 
 class Task(NamedTuple):
-    """What a worker is to do: who it is, on which store, and which memories it begins with."""
+    """The task of a worker: its identity, its store, and the memories that it starts with."""
 
     setting: Setting
     folder: Path
@@ -67,10 +67,10 @@ class Worker:
         self._forks = 0
         self._parent = os.getppid()
         self._locks = [Lock() for _ in range(task.threads)]
-        self.face: Face
+        self.client: Client
 
     def run(self) -> None:
-        cache.SEGMENT_FROM = cache.SEGMENT_BULK = _SETTLE
+        cache.SEGMENT_FROM = cache.SEGMENT_BULK = _SEGMENT_FROM
         log = (self.task.folder / f"{self.task.name}.stacks").open("w")
         faulthandler.register(signal.SIGUSR2, log)
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stopping", True))
@@ -85,15 +85,15 @@ class Worker:
             self._work(0)
             for thread in others:
                 thread.join()
-            self.do(0, "close", {}, self.face.close)
+            self.do(0, "close", {}, self.client.close)
         self.journal.end()
 
     def _open(self) -> bool:
-        """Open the store, as often as it takes while disks fail."""
+        """Open the store; retry while the disk fails."""
         while not self.stopping:
             number = self.journal.issue("open", {})
             try:
-                self.face = self.task.setting.open()
+                self.client = self.task.setting.open()
             except Exception as error:
                 self.journal.fail(number, error, excusable=is_excusable(error))
                 time.sleep(0.05)
@@ -108,7 +108,7 @@ class Worker:
             raise Interrupted
 
     def _fork(self) -> None:
-        """Fork while no operation is under way; the child uses the store that it was born with, and leaves."""
+        """Fork between operations; the child uses the inherited store and exits."""
         self.forking = False
         self._forks += 1
         with ExitStack() as stack:
@@ -122,18 +122,18 @@ class Worker:
                 name = f"{self.task.name}-fork-{self._forks}-{os.getpid()}"
                 self.journal = Journal(self.task.folder / f"{name}.jsonl")
                 fork = WorkerThread(self, 0, forks=self._forks)
-                for pause in (0, 0, 0.5, 0):  # the second half when the parent may have closed the store
+                for pause in (0, 0, 0.5, 0):  # later the parent may have closed the store
                     time.sleep(pause)
                     fork.remember(1)
                 fork.do("list", agent=fork.agent)
                 if self._forks % 2:
-                    self.do(0, "close", {}, self.face.close)
+                    self.do(0, "close", {}, self.client.close)
                 self.journal.end()
             finally:
                 os._exit(0)
 
     def _work(self, thread: int) -> None:
-        task, mine = self.task, WorkerThread(self, thread)
+        task, state = self.task, WorkerThread(self, thread)
         who = task.round, task.slot, task.incarnation, thread
         for step in plan.steps(task.seed, task.setting.kind, task.theme, *who):
             if thread == 0 and self.forking:
@@ -141,11 +141,11 @@ class Worker:
             if self.stopping or os.getppid() != self._parent:
                 return
             with self._locks[thread]:
-                mine.follow(step)
+                state.run_step(step)
             task.ops[task.slot * task.threads + thread] += 1
 
     def do(self, thread: int, op: str, args: dict[str, Any], call: Any) -> tuple[bool, Any]:
-        """Issue one operation; whether it was acknowledged, and what it answered."""
+        """Run and journal one operation; return whether it was acknowledged, and its result."""
         number, main = self.journal.issue(op, args), thread == 0
         try:
             if main:
@@ -166,7 +166,7 @@ class Worker:
 
 
 class WorkerThread:
-    """One thread of a worker: its own memories, and how a step of the plan becomes an operation."""
+    """One thread of a worker: has its own memories, and turns the steps of the plan into operations."""
 
     def __init__(self, worker: Worker, thread: int, forks: int = 0) -> None:
         task = worker.task
@@ -179,28 +179,28 @@ class WorkerThread:
         self._shared = {word: Known(key, {}) for word, key in plan.contended_words().items()}
         self._has_agents_only = task.setting.kind == "redis"
 
-    def follow(self, step: Step) -> None:
+    def run_step(self, step: Step) -> None:
         if step.op in ("remember", "remember_many") and len(self._mine) >= OWN_AT_MOST:
             self._forget(step)
         else:
             getattr(self, f"_{step.op}", self._read)(step)
 
     def do(self, op: str, **args: Any) -> tuple[bool, Any]:
-        call = getattr(self._worker.face, "raise_" if op == "raise" else op)
+        call = getattr(self._worker.client, "raise_" if op == "raise" else op)
         return self._worker.do(self._thread, op, args, call)
 
     def _new(self, first: str) -> str:
         self._made += 1
         return plan.word(*self._who, self._made, first=first)
 
-    def _chosen(self, step: Step) -> tuple[str, str, Known]:
-        """(agent, word, memory) of a memory to work with: one's own, or one that is always there."""
+    def _choose(self, step: Step) -> tuple[str, str, Known]:
+        """Return (agent, word, memory) of a memory to use: one of this thread, or one that is never forgotten."""
         if self._mine and step.how < 0.6:
-            return self.agent, *_picked(self._mine, step)
-        return EVER, *_picked(self._ever, step)
+            return self.agent, *_pick(self._mine, step)
+        return EVER, *_pick(self._ever, step)
 
     def _write(self, op: str, agent: str, word: str, known: Known, **more: Any) -> bool:
-        """Issue a write. A memory of one's own of which it is not known what came of it is left alone from then on."""
+        """Run a write. A memory of this thread is not used again after a write with an unknown result."""
         done, _ = self.do(op, id=known.id, word=word, agent=agent, **more)
         if agent == self.agent and (not done or op == "forget"):
             self._mine.pop(word, None)
@@ -215,8 +215,9 @@ class WorkerThread:
             self._mine |= {word: Known(key, {}, more.get("actor")) for word, key in zip(items, ids, strict=True)}
 
     def _remember(self, step: Step) -> None:
-        if step.how < 0.3 and not self._has_agents_only:  # with an id, with a step or with neither: the store takes
-            self.remember(1, id=self._new("i"))  # three ways
+        # With an id, with a step or with neither: the store has a path for each.
+        if step.how < 0.3 and not self._has_agents_only:
+            self.remember(1, id=self._new("i"))
         elif step.how < 0.6:
             self.remember(1, step=int(step.much * 1e6))
         else:
@@ -231,7 +232,7 @@ class WorkerThread:
     def _forget(self, step: Step) -> None:
         if not self._mine:
             return
-        word, known = _picked(self._mine, step)
+        word, known = _pick(self._mine, step)
         if known.actor is None:
             self._write("forget", self.agent, word, known)
         else:
@@ -240,11 +241,11 @@ class WorkerThread:
             self.do("forget_subject", subject=known.actor, words=words)
 
     def _update(self, step: Step) -> None:
-        chosen = (SHARED, *_picked(self._shared, step)) if step.how > 0.85 else self._chosen(step)
+        chosen = (SHARED, *_pick(self._shared, step)) if step.how > 0.85 else self._choose(step)
         self._write("update", *chosen, rev=self._new("v"))
 
     def _tag(self, step: Step) -> None:
-        agent, word, known = self._chosen(step)
+        agent, word, known = self._choose(step)
         tags = {"colour": self._new("c")}
         if self._write("tag", agent, word, known, tags=tags) and agent == self.agent:
             self._mine[word] = known._replace(tags=tags)
@@ -252,35 +253,35 @@ class WorkerThread:
     def _pin(self, step: Step) -> None:
         if not self._mine:
             return
-        word, known = _picked(self._mine, step)
+        word, known = _pick(self._mine, step)
         tags = {key: value for key, value in known.tags.items() if key != "pinned"}
         tags |= {} if "pinned" in known.tags else {"pinned": "yes"}
         if self._write("pin", self.agent, word, known, tags=tags):
             self._mine[word] = known._replace(tags=tags)
 
     def _move(self, step: Step) -> None:
-        agent, word, known = self._chosen(step)  # up only by the one who could change its text meanwhile
+        agent, word, known = self._choose(step)  # only its own thread moves it up: it needs the text
         tier = _TIERS[int(step.much * len(_TIERS))] if agent == self.agent else "ltm"
         self._write("move", agent, word, known, tier=tier)
 
     def _raise(self, step: Step) -> None:
-        self._write("raise", *self._chosen(step))
+        self._write("raise", *self._choose(step))
 
     def _maintain(self, step: Step) -> None:
         self.do("maintain", agent=self.agent if step.how < 0.5 else EVER)
 
     def _put(self, step: Step) -> None:
-        word, known = _picked(self._shared, step)
+        word, known = _pick(self._shared, step)
         revision = "vessel" if self._worker.task.theme == "same words" else self._new("v")
         self.do("remember", agent=SHARED, items={word: revision}, id=known.id)
 
     def _drop(self, step: Step) -> None:
-        self._write("forget", SHARED, *_picked(self._shared, step))
+        self._write("forget", SHARED, *_pick(self._shared, step))
 
     # Reading
 
     def _read(self, step: Step) -> None:
-        agent, word, known = self._chosen(step)
+        agent, word, known = self._choose(step)
         if step.op == "get":
             self.do("get", id=known.id, word=word, agent=agent)
         elif step.op == "lexical":
@@ -293,5 +294,5 @@ class WorkerThread:
             self.do(step.op, agent=SHARED if step.much > 0.5 else None)
 
 
-def _picked(memories: dict[str, Known], step: Step) -> tuple[str, Known]:
+def _pick(memories: dict[str, Known], step: Step) -> tuple[str, Known]:
     return list(memories.items())[int(step.which * len(memories))]

@@ -36,7 +36,7 @@ from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
-from .stores.values import ValueRecords, as_records, keeps_values
+from .stores.value_records import ValueRecords, as_records, keeps_values
 from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
@@ -282,7 +282,7 @@ class Brain:
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         """Store memories without applying the privacy policy; embed those without a vector."""
         kept = self._embed_and_write(memories, lambda: self.store.put(memories))
-        self._engine.wrote(len(kept))
+        self._engine.on_write(len(kept))
         return kept
 
     def _embed_and_write(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
@@ -405,7 +405,7 @@ class Brain:
             if dry_run:
                 raise InputError("dry_run goes with where and subject", field="dry_run")
             gone = bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
-            self._engine.forgotten()
+            self._engine.on_removal()
             return gone
         if where is not None:
             keys = forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
@@ -414,7 +414,7 @@ class Brain:
         if not dry_run:
             if subject is not None:
                 self._recalls.forget(Subject(str(subject)).is_named_in)
-            self._engine.forgotten(strict=subject is not None)
+            self._engine.on_removal(strict=subject is not None)
         return keys
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
@@ -538,7 +538,7 @@ class Brain:
         def read() -> list[Hit]:
             rows = self.store.candidates(request.where)  # first, because it may switch to a newer snapshot
             if ready:
-                rows = self._engine.over(rows, request.where)
+                rows = self._engine.search_in(rows, request.where)
             embedder = self._resolve() if request.needs_embedder else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
 

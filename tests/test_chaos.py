@@ -15,7 +15,7 @@ import pytest
 
 from chaos import power, report
 from chaos.journal import FOREVER, Journal, Operation, read_journal
-from chaos.model import Model, Seen, Window
+from chaos.model import Model, StoredMemory, Window
 from chaos.power import Record
 
 ROOT = Path(__file__).parents[1]
@@ -93,16 +93,16 @@ def remember(start: float, end: float | None, **items: str) -> Operation:
     return operation("remember", start, end, ids, agent="a", items=items)
 
 
-def seen(word: str, revision: str, **more: object) -> Seen:
-    return Seen(f"id-{word}", "a", word, revision, {}, "stm")._replace(**more)
+def seen(word: str, revision: str, **more: object) -> StoredMemory:
+    return StoredMemory(f"id-{word}", "a", word, revision, {}, "stm")._replace(**more)
 
 
-def kinds(operations: list[Operation], memories: list[Seen] = (), excuses: list[Window] = ()) -> list[str]:
+def kinds(operations: list[Operation], memories: list[StoredMemory] = (), excuses: list[Window] = ()) -> list[str]:
     """The violations when this was issued and `memories` are in the store at the end."""
     model = Model()
     model.read(operations)
     model.check(operations, excuses)
-    model.settle(memories, operations)
+    model.check_final_state(memories, operations)
     return sorted({violation.kind for violation in model.violations})
 
 
@@ -193,13 +193,13 @@ def test_a_journal_torn_by_a_kill_tells_what_was_under_way(tmp_path):
 
 def test_a_power_cut_keeps_what_was_synced_and_some_of_the_rest():
     disk = power.Disk(bytes(8192))
-    disk.take(Record(1, 0, WRITE, 1, 9, b"a" * 4096))
-    disk.take(Record(2, 77, SYNC_BEGIN, 1, 9, b""))
-    disk.take(Record(3, 4096, WRITE, 1, 9, b"b" * 4096))  # after the sync had begun
-    disk.take(Record(4, 77, SYNC_END, 1, 9, b""))
+    disk.apply(Record(1, 0, WRITE, 1, 9, b"a" * 4096))
+    disk.apply(Record(2, 77, SYNC_BEGIN, 1, 9, b""))
+    disk.apply(Record(3, 4096, WRITE, 1, 9, b"b" * 4096))  # after the sync had begun
+    disk.apply(Record(4, 77, SYNC_END, 1, 9, b""))
     images = {disk.after_cut(random.Random(seed)) for seed in range(20)}
     assert images == {b"a" * 4096 + bytes(4096), b"a" * 4096 + b"b" * 4096}
-    disk.take(Record(5, 4096, TRUNCATE, 1, 9, b""))
+    disk.apply(Record(5, 4096, TRUNCATE, 1, 9, b""))
     assert disk.after_cut(random.Random(0)) == b"a" * 4096
 
 

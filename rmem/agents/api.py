@@ -120,7 +120,7 @@ class AgentMemoryAPI:
             if subject is not None and agent_id is None and memory_id is None:
                 gone = self._system.brain.forget(subject=subject, dry_run=dry_run)
                 if not dry_run:
-                    self._forgot()
+                    self._on_removal()
                 return gone
             if subject is not None or agent_id is None or memory_id is None or dry_run:
                 raise InputError("agent_id and memory_id must be given, or subject alone", field="subject")
@@ -135,13 +135,13 @@ class AgentMemoryAPI:
         with raise_maintenance_error(None):
             gone = self._system.tiers.prune(policy, dry_run=dry_run)
             if not dry_run:
-                self._forgot()
+                self._on_removal()
             return gone
 
-    def _forgot(self) -> None:
+    def _on_removal(self) -> None:
         for agent, space in list(self._spaces.items()):
             space.forget_deviations()
-            self._system.forgot(agent)
+            self._system.on_removal(agent)
 
     def set_importance_score(self, agent_id: str, memory_id: str, importance_score: float) -> bool:
         """Set the importance of a memory, 0 to 1; return whether the agent has such a memory."""
@@ -222,7 +222,7 @@ class AgentMemoryAPI:
         """Pickle the configuration; unpickling opens the memory again, once per process."""
         from .recorder import shared_memory
 
-        return shared_memory, (self._system.reopening(),)
+        return shared_memory, (self._system.pickled_config(),)
 
     def __repr__(self) -> str:
         return f"AgentMemoryAPI({self._system.brain.address!r})"

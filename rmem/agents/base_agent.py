@@ -1,4 +1,5 @@
-"""BaseAgent: a base class for agents."""
+"""BaseAgent: an optional base class for agents, with a step counter and a state. The hooks work on any other class
+too."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ HOOKED = "__remembers__"
 
 
 class BaseAgent:
-    """An agent with a name, a step counter and a state. `process` decides; the one here only records the observation.
-    With hooks installed each `act` is one step, unless the agent counts `step_number` itself; an agent that is built
-    again goes on from the last step of its memory, at its first act or as soon as it has its `memory_api`. Its `config`
-    is its own affair, but may be a MemoryConfig or hold one as `memory_config`; `memory_api` is the memory to use.
+    """An agent with a name, a step counter and a state. Override `process`, which here only records the observation.
+    With hooks installed each `act` is one step, unless the agent counts `step_number` itself. An agent that is created
+    again continues after the last step of its memory, at its first act or as soon as it has its `memory_api`. `config`
+    may be anything, also a MemoryConfig or an object with one as `memory_config`; `memory_api` is the memory to use.
     """
 
     # Class attributes, for subclasses that do not call this __init__, and for `install_memory_hooks(memory_api=…)`.

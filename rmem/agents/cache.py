@@ -163,11 +163,11 @@ class QueryCache:
     def statistics(self) -> dict[str, float]:
         with self._lock:
             self._entries.expire()
-            asked = self._hits + self._misses
+            requests = self._hits + self._misses
             return {
                 "hits": self._hits,
                 "misses": self._misses,
-                "hit_ratio": self._hits / asked if asked else 0.0,
+                "hit_ratio": self._hits / requests if requests else 0.0,
                 "size": sum(not entry.generation.over for entry in self._entries.values()),
                 "max_size": self._size,
                 "ttl": self._ttl,
@@ -258,24 +258,24 @@ def cacheable(
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
-            async def kept(*args: Arguments.args, **options: Arguments.kwargs) -> Any:
+            async def cached(*args: Arguments.args, **options: Arguments.kwargs) -> Any:
                 return await cache.fetch_async(key(args, options), lambda: function(*args, **options))
         else:
 
             @wraps(function)
-            def kept(*args: Arguments.args, **options: Arguments.kwargs) -> Any:
+            def cached(*args: Arguments.args, **options: Arguments.kwargs) -> Any:
                 return cache.fetch(key(args, options), lambda: function(*args, **options))
 
-        kept.cache = cache  # type: ignore[attr-defined]
-        return cast(Callable[Arguments, Result], kept)
+        cached.cache = cache  # type: ignore[attr-defined]
+        return cast(Callable[Arguments, Result], cached)
 
     return decorate
 
 
 def key_of(*parts: object) -> Hashable | None:
-    """Something that is equal for equal parts, of equal types: 1, 1.0 and True differ. None if there is no such thing.
+    """Return a key that is equal for equal parts of equal types (1, 1.0 and True differ); None if there is none.
 
-    Objects without an equality of their own are told apart by identity, and are not kept alive.
+    Objects that do not define equality are compared by identity, and are not kept alive.
     """
     try:
         return tuple(map(_hashable, parts))

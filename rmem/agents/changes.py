@@ -44,16 +44,16 @@ def values_under(value: Any, path: str) -> Iterator[Any]:
                 yield from values_under(inside, path[len(key) + 1 :])
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two values are equal at any depth; True and 1 differ."""
-    if one != other:
+    if first != second:
         return False
-    if isinstance(one, bool) or isinstance(other, bool):
-        return type(one) is type(other)
-    if isinstance(one, list):
-        return all(map(same, one, other))
-    if isinstance(one, Mapping):
-        return all(same(value, other[key]) for key, value in one.items())
+    if isinstance(first, bool) or isinstance(second, bool):
+        return type(first) is type(second)
+    if isinstance(first, list):
+        return all(map(same, first, second))
+    if isinstance(first, Mapping):
+        return all(same(value, second[key]) for key, value in first.items())
     return True
 
 

@@ -192,17 +192,17 @@ class SQLiteLTMConfig(LTMConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of_two(self, "path", "db_path")
+        _refuse_conflict(self, "path", "db_path")
         object.__setattr__(self, "path", self.db_path or self.path)
         object.__setattr__(self, "db_path", self.path)
 
 
-def _one_of_two(config: _Config, first: str, second: str) -> None:
+def _refuse_conflict(config: _Config, first: str, second: str) -> None:
     """Refuse different values for two names of one setting."""
-    one, other = getattr(config, first), getattr(config, second)
-    if one is not None and other is not None and one != other:
+    value, alias = getattr(config, first), getattr(config, second)
+    if value is not None and alias is not None and value != alias:
         raise MemoryConfigInputError(
-            f"{first} and {second} are one setting and must not differ, got {one!r} and {other!r}",
+            f"{first} and {second} are one setting and must not differ, got {value!r} and {alias!r}",
             field=second,
             recoverable=True,
         )

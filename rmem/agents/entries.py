@@ -1,5 +1,5 @@
-"""What the API returns: lists of dictionaries with exactly the documented keys. Scores, tiers and missing tiers are
-attributes beside them."""
+"""The results of the API: lists of dictionaries with exactly the documented keys. Scores, tiers and missing tiers are
+attributes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class MemoryEntry(dict[str, Any]):
         self.tier = memory.tier
 
     def useful(self, useful: bool = True) -> None:
-        """Tell the store that this memory helped to answer the question, or that it did not; `rmem eval online` reads
-        it. For answers to a question in words or of `retrieve_similar_states`, in the process that asked."""
+        """Give feedback: whether this memory helped to answer the question; `rmem eval online` reads it. For results of
+        a question in words or of `retrieve_similar_states`, in the same process."""
         if self.recall is None:
             raise MemoryInputError(
                 "only a memory that was found by words or by similarity, in this process, can be judged", field="useful"
@@ -60,7 +60,7 @@ class Memories(list[MemoryEntry]):
         super().__init__(entries)
         self.missing_tiers = missing_tiers
 
-    def answering(self, recall: Recall) -> Self:
+    def set_recall(self, recall: Recall) -> Self:
         """Set the recall of all entries, so that they can get feedback."""
         for entry in self:
             entry.recall = recall

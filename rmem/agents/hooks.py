@@ -1,4 +1,4 @@
-"""Record an agent's life without rewriting it: any object with a method `act` can be hooked.
+"""Hooks that record what an agent does without changing its code: any object with a method `act` can be hooked.
 
 Each call of `act` leaves an action memory (arguments, result, the states before and after and what differs) and, if the
 agent has `get_state`, the states themselves. The wrapped method runs exactly once, and its result or exception passes
@@ -52,9 +52,9 @@ def install_memory_hooks(agent_class: Any = None, *, memory_api: Any = None) -> 
 def with_memory(agent: Agent, agent_id: str | None = None, memory_api: Any = None) -> Agent:
     """Hook one agent, any object with a method `act`: `agent = with_memory(agent, agent_id="agent-456")`.
 
-    It is the same object, with its `act` replaced, so that its own calls of `self.act()` are remembered too. An object
-    that cannot hold that (it has `__slots__`) is returned inside another that behaves like it. A `copy.copy` of the
-    agent would share its `act`: copy first, then give memory.
+    The agent itself is returned, with its `act` replaced, so that its own calls of `self.act()` are remembered too. An
+    object that cannot have a new attribute (it has `__slots__`) is returned inside a proxy. A `copy.copy` of the agent
+    would share its `act`: copy first, then call this.
     """
     check_memory_api(memory_api)
     if not callable(getattr(agent, "act", None)):
@@ -108,7 +108,7 @@ def _hook_subclasses(agent_class: type, recorder: Recorder) -> None:
             own.__get__(None, cls)(**options)
         else:
             # Not `agent_class`, which another decorator such as dataclass(slots=True) may have replaced.
-            above: Any = next(one for one in cls.__mro__ if one.__dict__.get("__init_subclass__") is hook)
+            above: Any = next(base for base in cls.__mro__ if base.__dict__.get("__init_subclass__") is hook)
             super(above, cls).__init_subclass__(**options)
 
     setattr(__init_subclass__, HOOKED, own)
@@ -363,8 +363,8 @@ _NOT_FORWARDED = {"__new__", "__init__", "__del__", "__init_subclass__", "__clas
 
 
 def _make_proxy(agent: object, act: Act) -> _AgentProxy:
-    """Python looks for `__len__` and the like in the class, so the stand-in has a class that tells what the agent's
-    does."""
+    """Make a proxy whose class forwards the special methods of the agent's class: Python looks for `__len__` and others
+    in the class."""
     kind = type(agent)
     special = {
         name: _forward(name)

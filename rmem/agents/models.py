@@ -186,7 +186,9 @@ class ActionData(_Model):
         return {
             name: after[name] - before[name]
             for name in before.keys() & after.keys()
-            if all(isinstance(one[name], int | float) and not isinstance(one[name], bool) for one in (before, after))
+            if all(
+                isinstance(state[name], int | float) and not isinstance(state[name], bool) for state in (before, after)
+            )
         }
 
     def as_dict(self) -> dict[str, Any]:

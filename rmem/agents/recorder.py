@@ -1,4 +1,4 @@
-"""Record one act of an agent: whose it was, at which step, the states around it, and how much it matters.
+"""Record one act of an agent: its agent and step, the states before and after it, and its importance.
 
 Errors of the memory are logged and never raised here."""
 
@@ -140,7 +140,7 @@ def _step(value: object) -> int | None:
 
 @dataclass(slots=True)
 class _Trace:
-    """The position of an agent: the step of its next act, and the state stored last."""
+    """The progress of an agent: the step of its next act, and the state stored last."""
 
     step: int
     resumed: int = 0
@@ -239,8 +239,8 @@ class Call:
     next_step: int = 0
     own_count: int | None = None
     """The step that a BaseAgent had counted when the act began; None after the act."""
-    told_step: int | None = None
-    """What the state that was seen last says itself."""
+    stated_step: int | None = None
+    """The step number in the latest state, if it has one."""
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
     priority: float = LEAST
@@ -289,7 +289,7 @@ class Call:
 
     def _begin(self) -> None:
         own = own_step(self.agent)
-        own = self.told_step if own is None else own
+        own = self.stated_step if own is None else own
         with _trace_lock:  # concurrent acts get different steps
             if own is not None:
                 own += self._uncounted_acts(own)
@@ -352,7 +352,7 @@ class Call:
     def _count(self) -> None:
         if not self.next_step:
             own = own_step(self.agent)
-            own = self.told_step if own is None else own
+            own = self.stated_step if own is None else own
             self.next_step = self.step + 1 if own is None else own
         self.trace.resumed = self.next_step
 
@@ -420,7 +420,7 @@ class Call:
             failed[self.agent_id] += 1
             if failed[self.agent_id] == 1:
                 log.warning(
-                    "the state of %s cannot be told; the agent goes on, and further failures are only counted, in its "
+                    "the state of %s cannot be read; the agent goes on, and further failures are only counted, in its "
                     "statistics",
                     _describe(self.agent),
                     exc_info=True,
@@ -451,7 +451,7 @@ class Call:
         return get_state() if callable(get_state) else None
 
     def _read(self, seen: Any) -> dict[str, Any] | None:
-        self.told_step = None
+        self.stated_step = None
         if seen is None:
             return None
         if isinstance(seen, AgentState):  # its extra data may contain any object
@@ -459,7 +459,7 @@ class Call:
         state = plain(seen)
         if not isinstance(state, dict):
             raise checks.refuse("get_state()", "an AgentState or a mapping", seen)
-        self.told_step = _step(state.get("step_number"))
+        self.stated_step = _step(state.get("step_number"))
         return {name: value for name, value in state.items() if name not in _RECORD_FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""Build a memory from what an agent hands over: its text, its place, its record."""
+"""Build memories from states, actions and interactions of agents, with their text and place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""MemorySpace: everything that one agent remembers, and every way to search it.
+"""MemorySpace: the memory of one agent, and every way to search it.
 
-Questions with an exact answer (steps, attributes, places, similar states, vectors) go to the tiers, which are searched
-at the same time and merged. Questions in words go to the archive, because a word's weight depends on all tiers."""
+Queries with an exact answer (steps, attributes, places, similar states, vectors) go to the tiers, which are searched in
+parallel and merged. Questions in words go to the archive, because the weight of a word depends on all tiers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MemorySpace:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._system.reopening(), self.agent_id)
+        return _reopen, (self._system.pickled_config(), self.agent_id)
 
     # Storing
 
@@ -76,7 +76,7 @@ class MemorySpace:
                 ids += [memory.memory_id for memory in kept]
             return ids
 
-    # Asking the tiers
+    # Searching the tiers
 
     def retrieve_recent_states(
         self, count: int = 5, memory_type: str | None = None, *, memory_tiers: Sequence[str] | None = None
@@ -130,13 +130,13 @@ class MemorySpace:
             self._check_agent(agent_id)
             if not attributes:
                 raise checks.refuse("attributes", "a mapping with at least one value", attributes)
-            asked = Attributes.of(attributes)
-            where = Filter.of(self._where(memory_type), attributes=asked.indexed)
+            wanted = Attributes.of(attributes)
+            where = Filter.of(self._where(memory_type), attributes=wanted.indexed)
             return self._cached(
-                ("attributes", asked.lists),
+                ("attributes", wanted.lists),
                 where,
                 memory_tiers,
-                lambda: self._search.ordered("step", where, memory_tiers, keep=asked.keep),
+                lambda: self._search.ordered("step", where, memory_tiers, keep=wanted.keep),
             )
 
     def retrieve_by_location(
@@ -195,14 +195,14 @@ class MemorySpace:
         with raise_retrieval_error(self.agent_id, memory_tiers):
             self._check_agent(agent_id)
             checks.whole("k", k, low=1)
-            asked = records.as_data("query_state", query_state)
-            asked = {key: value for key, value in asked.items() if key not in _IGNORED_FIELDS} or asked
-            question = StateQuestion.of(asked)
+            state = records.as_data("query_state", query_state)
+            state = {key: value for key, value in state.items() if key not in _IGNORED_FIELDS} or state
+            question = StateQuestion.of(state)
             if not len(question):
                 raise checks.refuse("query_state", "a mapping with at least one value", query_state)
             inside = self._where(memory_type, where)
             found = self._cached(
-                ("similar", asked, k),
+                ("similar", state, k),
                 inside,
                 memory_tiers,
                 lambda: self._search.similar(question, k, inside, memory_tiers),
@@ -211,7 +211,7 @@ class MemorySpace:
                 entry["memory_id"]: (rank, entry.score, self.agent_id, entry["metadata"]["memory_type"])
                 for rank, entry in enumerate(found, 1)
             }
-            return found.answering(self._system.brain.new_recall(text_of(asked), inside).with_hits(places))
+            return found.set_recall(self._system.brain.new_recall(text_of(state), inside).with_hits(places))
 
     def search_by_embedding(
         self,
@@ -228,7 +228,7 @@ class MemorySpace:
             vector = checks.vector("query_embedding", query_embedding, dimension=dimension)
             return self._search.nearest_vectors(vector, self._where(memory_type), memory_tiers, k)
 
-    # Asking in words
+    # Searching by words
 
     def search_by_content(
         self,
@@ -242,8 +242,8 @@ class MemorySpace:
         with raise_retrieval_error(self.agent_id, memory_tiers):
             if isinstance(content_query, Mapping):
                 content_query = text_of(checks.json_object("content_query", content_query))
-            asked = checks.text("content_query", content_query)
-            return self._search_words(asked, k, self._where(memory_type), memory_tiers)
+            query_text = checks.text("content_query", content_query)
+            return self._search_words(query_text, k, self._where(memory_type), memory_tiers)
 
     def recall(self, question: str, k: int = 5, **filters: Any) -> Memories:
         """Answer a question such as "what happened yesterday?" or "what did I see in the forest?". `filters` are those
@@ -279,20 +279,20 @@ class MemorySpace:
             if text is not None and similar_to is not None:
                 raise InputError("text and similar_to cannot both rank the memories: give one", field="similar_to")
             at = _position(position, radius)
-            asked = None if attributes is None else Attributes.of(attributes)
+            wanted = None if attributes is None else Attributes.of(attributes)
             given: dict[str, Any] = {
                 **_steps(start_step, end_step),
                 "since": since,
                 "until": until,
                 "min_importance": min_importance,
-                "attributes": None if asked is None else asked.indexed,
+                "attributes": None if wanted is None else wanted.indexed,
                 "box": box,
                 "place": place,
                 "near": at if radius is not None else None,
                 "radius": radius,
             }
             where = Filter.of(self._where(memory_type), **given)
-            if asked is not None and asked.lists and (text, similar_to, position) != (None, None, None):
+            if wanted is not None and wanted.lists and (text, similar_to, position) != (None, None, None):
                 raise InputError("attributes must not hold lists where memories are ranked", field="attributes")
             if text is not None:
                 return self._search_words(checks.text("text", text), 5 if k is None else k, where, memory_tiers)
@@ -304,7 +304,7 @@ class MemorySpace:
             if at is not None:
                 return self._search.nearest_places(at, where, memory_tiers, limit)
             return self._search.ordered(
-                "step", where, memory_tiers, limit=limit, keep=None if asked is None else asked.keep
+                "step", where, memory_tiers, limit=limit, keep=None if wanted is None else wanted.keep
             )
 
     def embed(self, state_or_text: str | Mapping[str, Any]) -> list[float]:
@@ -405,8 +405,8 @@ class MemorySpace:
     def attribute_history(
         self, path: str, start_step: int | None = None, end_step: int | None = None, *, memory_type: str = "state"
     ) -> list[MemoryChangeRecord]:
-        """The values of one attribute (`"inventory.wood"`, `"position[0]"`) over the steps that tell one, with whether
-        each differs from the one before."""
+        """Return the values of one attribute (`"inventory.wood"`, `"position[0]"`) at the steps that have one, and
+        whether each differs from the value before."""
         with raise_retrieval_error(self.agent_id):
             checks.name("path", path)
             history: list[MemoryChangeRecord] = []
@@ -426,8 +426,8 @@ class MemorySpace:
             return history
 
     def changes_between(self, first_step: int, second_step: int) -> dict[str, dict[str, Any]]:
-        """What differs between the states at two steps (the last ones stored at or before them): for each path
-        `{"before": …, "after": …}`, where a side that lacks it is left out."""
+        """Return what differs between the states at two steps (the last ones stored at or before them): for each path
+        `{"before": …, "after": …}`, without the side that lacks it."""
         with raise_retrieval_error(self.agent_id):
             before, after = (
                 self._state_at(name, step) for name, step in (("first_step", first_step), ("second_step", second_step))
@@ -486,7 +486,7 @@ class MemorySpace:
     def _search_words(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
         inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
-        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).answering(hits.recall)
+        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).set_recall(hits.recall)
 
 
 def _reopen(config: MemoryConfig, agent_id: str) -> MemorySpace:

@@ -1,4 +1,4 @@
-"""Statistics of an agent's memory."""
+"""The statistics of one agent's memory, for `get_memory_statistics`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Shared by all memory spaces of one AgentMemoryAPI: the archive and the hot tiers, the embedder, the cache, and the
-count of insertions after which the tiers are rebalanced."""
+"""MemorySystem: what all memory spaces of one AgentMemoryAPI share: the archive, the hot tiers, the embedder, the
+cache, and when the tiers are rebalanced."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ Result = TypeVar("Result")
 
 
 class MemorySystem:
+    """The shared parts of one AgentMemoryAPI."""
+
     def __init__(self, config: MemoryConfig, brain: Brain | None = None) -> None:
         self.config = config
         self.brain = brain if brain is not None else _archive(config)
@@ -75,7 +77,7 @@ class MemorySystem:
             self.cache = QueryCache(config.cache_ttl, config.cache_size)
         self.config, self.maintenance = config, _maintenance(config)
 
-    def reopening(self) -> MemoryConfig:
+    def pickled_config(self) -> MemoryConfig:
         """Return the configuration with which another process opens the same memory, for pickling."""
         address, store = self.brain.address, self.brain.store
         if address == ":memory:" or address == type(store).__name__:  # a store object was given to the Brain
@@ -93,9 +95,9 @@ class MemorySystem:
         try:
             return self.tiers.clear(agent, tiers)
         finally:
-            self.forgot(agent)
+            self.on_removal(agent)
 
-    def forgot(self, agent: str) -> None:
+    def on_removal(self, agent: str) -> None:
         """Drop what was derived from removed memories of an agent."""
         self._inserted.pop(agent, None)
         self.cache.invalidate(agent)
@@ -132,7 +134,7 @@ class MemorySystem:
             self.cache.invalidate(agent)
 
     def plan(self, agent: str) -> dict[str, int]:
-        """What `rebalance` would move."""
+        """Return how many memories `rebalance` would move, each way."""
         return self.maintenance.plan(self.tiers, agent)
 
     def agents(self) -> list[str]:

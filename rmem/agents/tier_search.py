@@ -29,7 +29,7 @@ class TierSearch:
         self._agent, self._system = agent_id, system
         self._known: dict[tuple[int, ...], tuple[int, tuple[float, ...]]] = {}
 
-    def merged(
+    def search_tiers(
         self,
         search: Callable[[RecordStore, Filter], list[Found]],
         where: Filter,
@@ -60,7 +60,7 @@ class TierSearch:
             found = store.select(inside, order=order, limit=limit if keep is None else None)
             return [(key(memory), memory, None) for memory in found if keep is None or keep(memory)]
 
-        return self.merged(search, where, memory_tiers, limit)
+        return self.search_tiers(search, where, memory_tiers, limit)
 
     def nearest_places(
         self, position: tuple[float, ...], where: Filter, memory_tiers: Sequence[str] | None, limit: int | None
@@ -73,7 +73,7 @@ class TierSearch:
             found = store.memories_at(seqs)
             return _sorted([((away[seq], memory.timestamp), memory, away[seq]) for seq, memory in found])
 
-        return self.merged(search, where, memory_tiers, limit)
+        return self.search_tiers(search, where, memory_tiers, limit)
 
     def nearest_vectors(self, vector: Vector, where: Filter, memory_tiers: Sequence[str] | None, k: int) -> Memories:
         def search(store: RecordStore, inside: Filter) -> list[Found]:
@@ -82,7 +82,7 @@ class TierSearch:
             store.check_comparable("vectors")
             return [(-score, memory, score) for memory, score in store.nearest(vector, inside, k)]
 
-        return self.merged(search, where, memory_tiers, k)
+        return self.search_tiers(search, where, memory_tiers, k)
 
     def similar(self, question: StateQuestion, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
         scales = self._deviations(question)
@@ -101,7 +101,7 @@ class TierSearch:
                 ]
             )
 
-        return self.merged(search, where, memory_tiers, k)
+        return self.search_tiers(search, where, memory_tiers, k)
 
     def _deviations(self, question: StateQuestion) -> tuple[float, ...]:
         """Return the deviations of the numbers in a question among all memories of the agent. They change slowly, so
@@ -123,7 +123,7 @@ class TierSearch:
 
 def _sorted(found: list[Found]) -> list[Found]:
     """Sort the results of one tier, ties in the order in which several tiers are merged."""
-    return sorted(found, key=lambda one: one[0])
+    return sorted(found, key=lambda hit: hit[0])
 
 
 def tiers_of(memory_tiers: Sequence[str] | None) -> tuple[str, ...]:

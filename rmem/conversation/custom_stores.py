@@ -11,7 +11,7 @@ from .. import checks
 from ..forks import new_lock
 from ..kv.base import Hits, check_query, text_of
 from ..stores.base import MemoryStore
-from ..stores.values import METHODS, keeps_values
+from ..stores.value_records import METHODS, keeps_values
 from .long_term import PREFIXES
 
 _FURTHER = 4  # times as many are asked for where only some kinds count

@@ -22,7 +22,7 @@ from ..kv.sqlite import sqlite_path
 from ..models import Memory
 from ..privacy.choice import PrivacySpec
 from ..stores.base import MemoryStore
-from ..stores.values import ValueRecords
+from ..stores.value_records import ValueRecords
 from .custom_stores import LongTermValues, WorkingValues, check_store
 from .long_term import KINDS, LongTermMemory, SemanticMemory, importance_of, open_brain
 from .prompt_block import block

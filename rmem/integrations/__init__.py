@@ -1,2 +1,2 @@
-"""Faces that agent frameworks expect, each one module on a Brain. None is imported before it is used, and each needs
-the extra of its name: `pip install "rmem[langgraph]"`."""
+"""Adapters of a Brain to agent frameworks, one module each. Import the one you use; it needs the extra of its name:
+`pip install "rmem[langgraph]"`."""

@@ -1,4 +1,4 @@
-"""Microsoft's Agent Framework on a Brain: a context provider that remembers, and a provider of a session's history.
+"""Microsoft's Agent Framework on a Brain: a context provider and a history provider.
 
 from rmem.integrations.agent_framework import BrainContextProvider
 agent = Agent(client, context_providers=[BrainContextProvider("memories.db", user="ann")])
@@ -26,10 +26,10 @@ _SPOKEN = ("user", "assistant")
 
 
 class BrainContextProvider(ContextProvider):
-    """Tell the model what answers the user's messages, and remember what user and model say.
+    """Add memories that answer the user's messages to the context, and remember what user and model say.
 
-    `brain` is a Brain or its address. Memories of one `user` are not told to another. Those of other sessions carry the
-    ids of these in the attribution of the message.
+    `brain` is a Brain or its address. A `user` sees only their own memories. Memories of other sessions carry the ids
+    of those sessions in the attribution of the message.
     """
 
     def __init__(
@@ -51,20 +51,22 @@ class BrainContextProvider(ContextProvider):
     async def before_run(
         self, *, agent: Any, session: AgentSession | None, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add what answers the input as one message."""
+        """Add the memories that answer the input as one message."""
         question = "\n".join(message.text for message in context.input_messages if message.text)
         hits = await asyncio.to_thread(self._turns.recall, question, min_relevance=self._min_relevance, user=self.user)
         if hits:
             origins = [hit.memory.session for hit in hits if hit.memory.session not in (None, context.session_id)]
             message = Message(role="user", contents=[as_prompt(hits)])
-            context.extend_messages(self, [message], origin_session_ids=[str(one) for one in origins] or None)
+            context.extend_messages(self, [message], origin_session_ids=[str(origin) for origin in origins] or None)
 
     async def after_run(
         self, *, agent: Any, session: AgentSession | None, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Remember the input and the answer."""
         answered = context.response.messages if context.response else []
-        turns = _turns(one for one in [*context.input_messages, *answered] if one.text and one.role in _SPOKEN)
+        turns = _turns(
+            message for message in [*context.input_messages, *answered] if message.text and message.role in _SPOKEN
+        )
         await asyncio.to_thread(self._turns.add, turns, context.session_id, user=self.user)
 
     def close(self) -> None:
@@ -93,7 +95,7 @@ class BrainHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """All messages of a session, oldest first."""
+        """Return all messages of a session, oldest first."""
         if session_id is None:
             return []
         return [Message.from_dict(value) for value in await asyncio.to_thread(self._turns.read, session_id)]
@@ -106,7 +108,7 @@ class BrainHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Keep messages in one transaction; without a session they belong to nobody and are left out."""
+        """Store messages in one transaction; do nothing without a session."""
         if session_id is not None:
             await asyncio.to_thread(self._turns.add, _turns(messages), session_id)
 

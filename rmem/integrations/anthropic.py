@@ -1,4 +1,4 @@
-"""Claude's memory tool on a Brain: what Claude writes below /memories are memories, and recall finds them.
+"""Claude's memory tool on a Brain: each file that Claude writes below /memories is a memory, which recall finds.
 
 from rmem.integrations.anthropic import BrainMemoryTool
 client.beta.messages.run_tools(model=…, messages=…, tools=[BrainMemoryTool("memories.db")])
@@ -16,7 +16,7 @@ from ..errors import NotFoundError, RemanenceError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
-from .values import id_of, opened
+from .common import id_of, open_brain
 
 require("anthropic", "rmem.integrations.anthropic")
 
@@ -26,14 +26,14 @@ FILE = "memory_file"
 """The type of these memories."""
 
 _ROOT = "/memories"
-_MOST_LINES = 999_999
+_MAX_LINES = 999_999
 _DEPTH = 2  # of a folder's listing
 
 
 class MemoryFiles:
-    """Files below /memories, each a memory of one agent; folders are what the paths of files say.
+    """Files below /memories, each a memory of one agent; folders exist only in the paths of files.
 
-    The answers are those that Claude was taught to expect: the words of Anthropic's own file system tool.
+    Results have the wording of Anthropic's own file system tool, which Claude was trained on.
     """
 
     def __init__(self, brain: Brain, agent: str) -> None:
@@ -42,17 +42,17 @@ class MemoryFiles:
         self.where = Filter.of({"agent": agent, "type": FILE})
 
     def view(self, command: Any) -> str:
-        path = _checked(command.path)
+        path = _normalize(command.path)
         found = self._get(path)
         if found is not None:
-            return self._numbered(command.path, _content(found), command.view_range)
+            return self._view_lines(command.path, _content(found), command.view_range)
         below = self._below(path)
         if not below and path != _ROOT:
             raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
         return _listing(command.path, path, below)
 
     def create(self, command: Any) -> str:
-        path = _checked(command.path)
+        path = _normalize(command.path)
         if self._exists(path):
             raise ToolError(f"File {command.path} already exists")
         self._refuse_file_above(path)
@@ -78,7 +78,7 @@ class MemoryFiles:
         first = max(0, lines[0] - 3)
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            + _with_numbers(changed.split("\n")[first : lines[0] + 2], first)
+            + _number_lines(changed.split("\n")[first : lines[0] + 2], first)
         )
 
     def insert(self, command: Any) -> str:
@@ -94,7 +94,7 @@ class MemoryFiles:
         return f"The file {command.path} has been edited."
 
     def delete(self, command: Any) -> str:
-        path = _checked(command.path)
+        path = _normalize(command.path)
         if path == _ROOT:
             raise ToolError("Cannot delete the /memories directory itself")
         gone = [self.brain.forget(memory.id) for memory in self._at_or_below(path)]
@@ -103,7 +103,7 @@ class MemoryFiles:
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: Any) -> str:
-        old, new = _checked(command.old_path), _checked(command.new_path)
+        old, new = _normalize(command.old_path), _normalize(command.new_path)
         if old == _ROOT:
             raise ToolError("Cannot rename the /memories directory itself")
         if self._exists(new):
@@ -115,7 +115,7 @@ class MemoryFiles:
             raise ToolError(f"Cannot move {command.old_path} into itself")
         self._refuse_file_above(new)
         # Copies first: if this is interrupted, nothing is lost.
-        self._keep([(new + _path(one).removeprefix(old), _content(one), one.timestamp) for one in moved])
+        self._keep([(new + _path(memory).removeprefix(old), _content(memory), memory.timestamp) for memory in moved])
         for memory in moved:
             self.brain.forget(memory.id)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
@@ -134,7 +134,7 @@ class MemoryFiles:
 
     def _below(self, path: str) -> list[Memory]:
         held = self.brain.memories(self.where, limit=None)
-        return sorted((one for one in held if _path(one).startswith(f"{path}/")), key=_path)
+        return sorted((memory for memory in held if _path(memory).startswith(f"{path}/")), key=_path)
 
     def _at_or_below(self, path: str) -> list[Memory]:
         found = self._get(path)
@@ -146,12 +146,12 @@ class MemoryFiles:
     def _refuse_file_above(self, path: str) -> None:
         parts = path.split("/")
         above = ["/".join(parts[:end]) for end in range(3, len(parts))]
-        for name, found in zip(above, self.brain.get_many([self._id_of(one) for one in above]), strict=True):
+        for name, found in zip(above, self.brain.get_many([self._id_of(folder) for folder in above]), strict=True):
             if found is not None:
                 raise ToolError(f"{name} is a file, so {path} cannot lie below it")
 
     def _content_of(self, given: str) -> str:
-        path = _checked(given)
+        path = _normalize(given)
         found = self._get(path)
         if found is not None:
             return _content(found)
@@ -173,12 +173,12 @@ class MemoryFiles:
                     for path, content, when in files
                 ]
             )
-        except RemanenceError as error:  # a NUL, a privacy policy that refuses, …: Claude can do something about it
+        except RemanenceError as error:  # such as a NUL, or a refusal by the privacy policy: Claude can react to it
             raise ToolError(str(error)) from error
 
     def _change(self, given: str, before: str, content: str) -> None:
-        """Replace a file's content, unless somebody else has changed it meanwhile."""
-        path = _checked(given)
+        """Replace a file's content; ToolError if another process has changed it meanwhile."""
+        path = _normalize(given)
 
         def unchanged(memory: Memory) -> None:
             if _content(memory) != before:
@@ -191,23 +191,23 @@ class MemoryFiles:
         except RemanenceError as error:
             raise ToolError(str(error)) from error
 
-    def _numbered(self, given: str, content: str, view_range: list[int] | None) -> str:
+    def _view_lines(self, given: str, content: str, view_range: list[int] | None) -> str:
         lines = content.split("\n")
-        if len(lines) > _MOST_LINES:
-            raise ToolError(f"File {given} exceeds maximum line limit of {_MOST_LINES:,} lines.")
+        if len(lines) > _MAX_LINES:
+            raise ToolError(f"File {given} exceeds maximum line limit of {_MAX_LINES:,} lines.")
         first = 0
         if view_range and len(view_range) == 2:
             first = max(1, view_range[0]) - 1
             lines = lines[first : None if view_range[1] == -1 else view_range[1]]
-        return f"Here's the content of {given} with line numbers:\n{_with_numbers(lines, first)}"
+        return f"Here's the content of {given} with line numbers:\n{_number_lines(lines, first)}"
 
 
 class BrainMemoryTool(BetaAbstractMemoryTool):
-    """Claude's memory tool with its files in a Brain, which may be given as itself or by its address."""
+    """Claude's memory tool with its files in `brain`, a Brain or its address."""
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "claude", **options: Any) -> None:
         super().__init__(**options)
-        self.brain, self._owned = opened(brain)
+        self.brain, self._owned = open_brain(brain)
         self._files = MemoryFiles(self.brain, agent)
 
     def view(self, command: Any) -> str:
@@ -238,11 +238,11 @@ class BrainMemoryTool(BetaAbstractMemoryTool):
 
 
 class BrainAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for `AsyncAnthropic`: each command runs in a thread."""
+    """BrainMemoryTool for `AsyncAnthropic`: each command runs in a thread."""
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "claude", **options: Any) -> None:
         super().__init__(**options)
-        self.brain, self._owned = opened(brain)
+        self.brain, self._owned = open_brain(brain)
         self._files = MemoryFiles(self.brain, agent)
 
     async def view(self, command: Any) -> str:
@@ -272,8 +272,8 @@ class BrainAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
             self.brain.close()
 
 
-def _checked(path: str) -> str:
-    """A path in its plain form. There is no file system behind it, so that nothing but `..` could lead outside."""
+def _normalize(path: str) -> str:
+    """Normalize a path, and refuse one outside /memories."""
     if not path.startswith(_ROOT):
         raise ToolError(f"Path must start with /memories, got: {path}")
     plain = posixpath.normpath(path)
@@ -283,7 +283,7 @@ def _checked(path: str) -> str:
 
 
 def _text_and_metadata(path: str, content: str) -> dict[str, Any]:
-    """A memory must say something: an empty file is kept under its path."""
+    """Return the text and metadata of a file. A memory needs a text: a blank file gets its path."""
     if content.strip():
         return {"text": content, "metadata": {"path": path}}
     return {"text": path, "metadata": {"path": path, "blank": content}}
@@ -305,12 +305,12 @@ def _occurrences(content: str, wanted: str) -> list[int]:
     return found
 
 
-def _with_numbers(lines: list[str], before: int) -> str:
+def _number_lines(lines: list[str], before: int) -> str:
     return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, before + 1))
 
 
 def _listing(given: str, path: str, below: list[Memory]) -> str:
-    """Files and folders up to two levels deep with their sizes, without those whose names begin with a dot."""
+    """List files and folders up to two levels deep with their sizes, without hidden ones."""
     sizes: dict[str, int] = {}
     total = 0
     for memory in below:

@@ -1,4 +1,4 @@
-"""AutoGen's memory on a Brain: what is added is a memory, and what answers the conversation is told to the model.
+"""AutoGen's memory on a Brain: each content is a memory; those that answer the conversation are added to its context.
 
 from rmem.integrations.autogen import BrainMemory
 agent = AssistantAgent("helper", model_client=client, memory=[BrainMemory("memories.db")])
@@ -16,8 +16,8 @@ from ..brain import Brain
 from ..errors import ConfigError
 from ..extras import require
 from ..models import Hit
+from .common import to_text
 from .turns import Turn, Turns, as_prompt
-from .values import readable
 
 require("autogen", "rmem.integrations.autogen")
 
@@ -32,7 +32,7 @@ CONTENT = "autogen_content"
 
 
 class BrainMemoryConfig(BaseModel):
-    """What is saved of a BrainMemory: where its memories are, not the memories."""
+    """The saved configuration of a BrainMemory, without the memories."""
 
     address: str
     name: str = "memories"
@@ -42,10 +42,10 @@ class BrainMemoryConfig(BaseModel):
 
 
 class BrainMemory(Memory, Component[BrainMemoryConfig]):
-    """Memories of one name in a Brain, which may be given as itself or by its address.
+    """Memories of one name in `brain`, a Brain or its address.
 
-    `query` returns the `k` best; metadata["score"] says how likely each answers. Without words, it returns the newest.
-    `update_context` asks with the latest message and adds what it finds as a system message.
+    `query` returns the `k` best; metadata["score"] is the probability that each answers. An empty query returns the
+    newest. `update_context` searches by the latest message and adds the hits as a system message.
     """
 
     component_type = "memory"
@@ -68,21 +68,21 @@ class BrainMemory(Memory, Component[BrainMemoryConfig]):
         self.brain = self._turns.brain
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Keep a content of any type."""
-        turn = Turn(self.name, _words(content), _packed(content))
+        """Store a content of any type."""
+        turn = Turn(self.name, _search_text(content), _to_json(content))
         await asyncio.to_thread(self._turns.add, [turn], None, memory=self.name)
 
     async def query(
         self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
     ) -> MemoryQueryResult:
-        """What best answers, best first. `k` and `min_relevance` may be given for this call."""
-        question = query if isinstance(query, str) else _words(query)
+        """Return the contents that best answer, best first. `k` and `min_relevance` may be given for this call."""
+        question = query if isinstance(query, str) else _search_text(query)
         return MemoryQueryResult(results=await asyncio.to_thread(self._find, question, **kwargs))
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Tell the model what answers the latest message."""
+        """Add the memories that answer the latest message to the context."""
         messages = await model_context.get_messages()
-        question = next((one.content for one in reversed(messages) if isinstance(one.content, str)), "")
+        question = next((message.content for message in reversed(messages) if isinstance(message.content, str)), "")
         hits = await asyncio.to_thread(self._hits, question)
         if hits:
             await model_context.add_message(SystemMessage(content=as_prompt(hits)))
@@ -107,8 +107,8 @@ class BrainMemory(Memory, Component[BrainMemoryConfig]):
         return list(self._turns.recall(question, k, None, least, memory=self.name))
 
     def _content(self, hit: Hit) -> MemoryContent:
-        content = _unpacked(self._turns.value(hit.memory))
-        found = {"id": hit.id, "score": hit.relevance or 0.0}  # how likely it answers, from 0 to 1
+        content = _from_json(self._turns.value(hit.memory))
+        found = {"id": hit.id, "score": hit.relevance or 0.0}
         return content.model_copy(update={"metadata": {**(content.metadata or {}), **found}})
 
     def _to_config(self) -> BrainMemoryConfig:
@@ -127,14 +127,14 @@ class BrainMemory(Memory, Component[BrainMemoryConfig]):
         return cls(config.address, name=config.name, agent=config.agent, k=config.k, min_relevance=config.min_relevance)
 
 
-def _words(content: MemoryContent) -> str:
+def _search_text(content: MemoryContent) -> str:
     value = content.content
     if isinstance(value, bytes | Image):
-        return readable(content.metadata or {})
-    return readable(value)
+        return to_text(content.metadata or {})
+    return to_text(value)
 
 
-def _packed(content: MemoryContent) -> dict[str, Any]:
+def _to_json(content: MemoryContent) -> dict[str, Any]:
     value: Any = content.content
     if isinstance(value, bytes):
         value = {"bytes": base64.b64encode(value).decode()}
@@ -147,7 +147,7 @@ def _packed(content: MemoryContent) -> dict[str, Any]:
     return {"content": value, "mime_type": kind, "metadata": metadata}
 
 
-def _unpacked(value: dict[str, Any]) -> MemoryContent:
+def _from_json(value: dict[str, Any]) -> MemoryContent:
     ((form, held),) = value["content"].items()
     content = Image.from_base64(held) if form == "image" else base64.b64decode(held) if form == "bytes" else held
     kinds = {kind.value for kind in MemoryMimeType}

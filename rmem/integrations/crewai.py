@@ -1,4 +1,4 @@
-"""CrewAI's memory on a Brain: each of its records is a memory.
+"""CrewAI's memory on a Brain: each record is a memory.
 
 from rmem.integrations.crewai import BrainStorage
 memory = Memory(storage=BrainStorage("memories.db"))
@@ -19,7 +19,8 @@ from ..errors import ConfigError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
-from .values import id_of, opened, selected, sound
+from .common import MAX_HITS, clean_text, id_of, iterate_memories, open_brain
+from .embeddings import pad_vector
 
 require("crewai", "rmem.integrations.crewai")
 
@@ -28,30 +29,27 @@ from crewai.memory.types import MemoryRecord, ScopeInfo  # noqa: E402
 RECORD = "crewai_record"
 """The type of these memories."""
 
-_MOST_HITS = 1000  # of one recall; a server gives no more
-_SMALLEST = 8  # numbers of a vector; zeros behind shorter ones change no angle
-
 
 class BrainStorage:
-    """A `StorageBackend` on a Brain. CrewAI embeds what it keeps and what it asks.
+    """A `StorageBackend` on a Brain. CrewAI embeds records and queries itself.
 
-    Given an address, the Brain holds vectors of CrewAI's embedder. Given a Brain that embeds by itself, CrewAI has to
-    use its vectors, which needs no key: `Memory(storage=storage, embedder=storage.embed)`.
+    With an address, the Brain stores vectors of CrewAI's embedder. With a Brain that has an embedder, CrewAI must use
+    that one, which needs no key: `Memory(storage=storage, embedder=storage.embed)`.
     """
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "crewai") -> None:
-        self.brain, self._owned = opened(brain, "none")
+        self.brain, self._owned = open_brain(brain, "none")
         self.agent = agent
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Vectors of texts, as the Brain makes them."""
+        """Embed texts by the Brain's embedder."""
         vectors = [self.brain.vector_of(text) for text in texts]
         if any(vector is None for vector in vectors):
             raise ConfigError("this Brain has no embedder; give BrainStorage a Brain that has: BrainStorage(Brain(…))")
         return [vector.tolist() for vector in vectors if vector is not None]
 
     def save(self, records: list[MemoryRecord]) -> None:
-        """Keep records in one transaction; one with the id of an earlier record replaces it."""
+        """Store records in one transaction; replace those with the same id."""
         self.brain.remember_many([self._memory(record) for record in records])
 
     def update(self, record: MemoryRecord) -> None:
@@ -67,18 +65,18 @@ class BrainStorage:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """The records whose vectors are nearest, with their cosines."""
+        """Return the records whose vectors are nearest, with their cosines."""
         if not any(query_embedding) or limit < 1:
             return []
-        asked = min(limit, _MOST_HITS)
+        k = min(limit, MAX_HITS)
         while True:
-            where, vector = self._where(scope_prefix), _padded(query_embedding)
-            hits = self.brain.recall("vector", asked, where, mode="vector", vector=vector)
+            where, vector = self._where(scope_prefix), pad_vector(query_embedding)
+            hits = self.brain.recall("vector", k, where, mode="vector", vector=vector)
             scored = [(_record(hit.memory), max(0.0, hit.score)) for hit in hits]
-            found = [one for one in scored if _passes(one[0], categories, metadata_filter)]
-            if len(found) >= limit or len(hits) < asked or asked == _MOST_HITS:
-                return [one for one in found[:limit] if one[1] >= min_score]
-            asked = min(_MOST_HITS, 4 * asked)
+            found = [(record, score) for record, score in scored if _passes(record, categories, metadata_filter)]
+            if len(found) >= limit or len(hits) < k or k == MAX_HITS:
+                return [(record, score) for record, score in found[:limit] if score >= min_score]
+            k = min(MAX_HITS, 4 * k)
 
     def delete(
         self,
@@ -88,12 +86,12 @@ class BrainStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """Delete the records for which all that is given holds, and say how many they were."""
+        """Delete the records that match all conditions; return how many."""
         wanted = None if record_ids is None else set(record_ids)
         before = None if older_than is None else _seconds(older_than)
         chosen = [
             memory.id
-            for memory, record in self._selected(scope_prefix)
+            for memory, record in self._records_in(scope_prefix)
             if (wanted is None or record.id in wanted)
             and (before is None or memory.timestamp < before)
             and _passes(record, categories, metadata_filter)
@@ -101,27 +99,27 @@ class BrainStorage:
         return sum(self.brain.forget(key) for key in chosen)
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """The record with this id, or None."""
+        """Return the record with this id, or None."""
         memory = self.brain.get(self._id_of(record_id))
         return None if memory is None else _record(memory)
 
     def touch_records(self, record_ids: list[str]) -> None:
-        """Note that records were used just now."""
+        """Set the access time of records to now."""
         now = datetime.now(UTC).replace(tzinfo=None)  # as CrewAI writes times
         held = self.brain.get_many([self._id_of(key) for key in record_ids])
         records = [_record(memory).model_copy(update={"last_accessed": now}) for memory in held if memory is not None]
         self.save(records)
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
-        """Records of a scope and those below it, newest first."""
+        """Return the records of a scope and those below it, newest first."""
         if limit < 1 or offset < 0:
             return []
         page = self.brain.memories(self._where(scope_prefix), order="newest", limit=limit, offset=offset)
         return [_record(memory) for memory in page]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """What there is in a scope and below it."""
-        records = [record for _, record in self._selected(scope)]
+        """Return statistics of a scope and those below it."""
+        records = [record for _, record in self._records_in(scope)]
         times = [record.created_at for record in records]
         return ScopeInfo(
             path="/" + "/".join(_parts(scope)),
@@ -133,19 +131,19 @@ class BrainStorage:
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """The scopes right below one."""
-        return _children(parent, [record for _, record in self._selected(parent)])
+        """Return the direct children of a scope."""
+        return _children(parent, [record for _, record in self._records_in(parent)])
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """How many records have each category."""
-        return dict(Counter(name for _, record in self._selected(scope_prefix) for name in record.categories))
+        """Return the number of records of each category."""
+        return dict(Counter(name for _, record in self._records_in(scope_prefix) for name in record.categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """How many records there are in a scope and below it."""
+        """Count the records of a scope and those below it."""
         return self.brain.count(self._where(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Delete all records of a scope and below it."""
+        """Delete all records of a scope and those below it."""
         self.brain.forget(where=self._where(scope_prefix))
 
     async def asave(self, records: list[MemoryRecord]) -> None:
@@ -169,8 +167,8 @@ class BrainStorage:
         path = {f"path.{at}": name for at, name in enumerate(_parts(scope or "/"))}
         return Filter.of({"agent": self.agent, "type": RECORD, "attributes": path})
 
-    def _selected(self, scope: str | None) -> Iterator[tuple[Memory, MemoryRecord]]:
-        for memory in selected(self.brain, self._where(scope)):
+    def _records_in(self, scope: str | None) -> Iterator[tuple[Memory, MemoryRecord]]:
+        for memory in iterate_memories(self.brain, self._where(scope)):
             yield memory, _record(memory)
 
     def _memory(self, record: MemoryRecord) -> dict[str, Any]:
@@ -180,7 +178,7 @@ class BrainStorage:
             "id": self._id_of(record.id),
             "agent": self.agent,
             "type": RECORD,
-            "text": sound(record.content, record.scope),
+            "text": clean_text(record.content, record.scope),
             "importance": record.importance,
             "when": _seconds(record.created_at),
             "metadata": {
@@ -188,7 +186,7 @@ class BrainStorage:
                 "record": json.dumps(record.model_dump(mode="json")),
                 "numbers": len(given),
             },
-            **({"vector": _padded(given)} if any(given) else {}),
+            **({"vector": pad_vector(given)} if any(given) else {}),
         }
 
 
@@ -217,7 +215,3 @@ def _children(scope: str, records: Sequence[MemoryRecord]) -> list[str]:
 
 def _seconds(moment: datetime) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _padded(vector: Sequence[float]) -> list[float]:
-    return [*vector, *[0.0] * (_SMALLEST - len(vector))]

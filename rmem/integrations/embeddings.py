@@ -1,4 +1,4 @@
-"""LangChain's `Embeddings` as an embedder of a Brain. Nothing of LangChain is imported."""
+"""LangChain's `Embeddings` as an embedder of a Brain, without importing LangChain."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import numpy as np
 
 from ..embed.base import Embedder, Matrix, Vector
 
-_SMALLEST = 8  # numbers of a vector that stores take; zeros behind shorter ones change no angle
+_MIN_DIMENSION = 8  # of stores
 
 
-class Embeddings(Protocol):
-    """What is used of `langchain_core.embeddings.Embeddings`."""
+def pad_vector(vector: Sequence[float]) -> list[float]:
+    """Append zeros up to the smallest dimension of stores, which changes no angle."""
+    return [*vector, *[0.0] * (_MIN_DIMENSION - len(vector))]
+
+
+class LangChainEmbeddings(Protocol):
+    """The methods of `langchain_core.embeddings.Embeddings` that are used."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]: ...
 
@@ -24,14 +29,16 @@ class Embeddings(Protocol):
 
 
 class LangChainEmbedder(Embedder):
-    """`Brain(embedder=LangChainEmbedder(OpenAIEmbeddings()))`. Vectors are kept under the class and model of the
-    embeddings; `name` replaces that, for those that have several models and do not tell."""
+    """`Brain(embedder=LangChainEmbedder(OpenAIEmbeddings()))`. Stores record the embedder by class and
+    model; give `name` for embeddings that do not reveal their model."""
 
-    def __init__(self, embeddings: Embeddings, *, dimension: int | None = None, name: str | None = None) -> None:
+    def __init__(
+        self, embeddings: LangChainEmbeddings, *, dimension: int | None = None, name: str | None = None
+    ) -> None:
         self.embeddings = embeddings
         model = getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None)
         self.name = name or f"langchain:{type(embeddings).__name__}" + (f":{model}" if isinstance(model, str) else "")
-        self._dimension = None if dimension is None else max(dimension, _SMALLEST)
+        self._dimension = None if dimension is None else max(dimension, _MIN_DIMENSION)
 
     @property
     def dimension(self) -> int:
@@ -57,8 +64,8 @@ class LangChainEmbedder(Embedder):
 
 def _unit(rows: Sequence[Sequence[float]]) -> Matrix:
     matrix = np.asarray(rows, np.float32).reshape(len(rows), -1)
-    if matrix.shape[1] < _SMALLEST:
-        matrix = np.pad(matrix, ((0, 0), (0, _SMALLEST - matrix.shape[1])))
+    if matrix.shape[1] < _MIN_DIMENSION:
+        matrix = np.pad(matrix, ((0, 0), (0, _MIN_DIMENSION - matrix.shape[1])))
     length = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = (matrix / np.where(length == 0, 1, length)).astype(np.float32)
     return unit

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from ..brain import Brain
 from ..extras import require
 from ..models import Hit
+from .common import id_of
 from .turns import Turn, Turns
-from .values import id_of
 
 require("google-adk", "rmem.integrations.google_adk")
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
 EVENT, DELETED = "adk_event", "adk_deleted"
-"""Types of memories: an event or a memory that was added, and what is left of a deleted one so that it stays away when
-its session is added again."""
+"""Types of memories: an event or an added memory, and the tombstone of a deleted one, which keeps it deleted when its
+session is added again."""
 
 
 class BrainMemoryService(BaseMemoryService):
-    """Memories of the users of ADK's apps in a Brain, which may be given as itself or by its address.
+    """Memories of the users of ADK's apps in `brain`, a Brain or its address.
 
-    A search returns the best `k` of one user of one app. A session may be added again and again: its events replace
-    what they were before, but for those that were deleted.
+    A search returns the best `k` of one user of one app. A session may be added repeatedly: its events replace their
+    former versions, except deleted ones.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class BrainMemoryService(BaseMemoryService):
         self.brain = self._turns.brain
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Keep all events of a session."""
+        """Store all events of a session."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -68,7 +68,7 @@ class BrainMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep events that have words; `custom_metadata` comes back with each of them."""
+        """Store events that have words; `custom_metadata` is returned with each of them."""
         entries = [
             MemoryEntry(
                 content=event.content,
@@ -91,7 +91,7 @@ class BrainMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep memories as they are given; `custom_metadata` is added to that of each."""
+        """Store memories as given; `custom_metadata` is added to that of each."""
         entries = [
             entry.model_copy(update={"custom_metadata": {**entry.custom_metadata, **(custom_metadata or {})}})
             for entry in memories
@@ -99,14 +99,14 @@ class BrainMemoryService(BaseMemoryService):
         await asyncio.to_thread(self._keep, app_name, user_id, None, entries, [None] * len(entries))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """What best answers a question, best first."""
+        """Return the memories that best answer a question, best first."""
         hits = await asyncio.to_thread(
             self._turns.recall, query, min_relevance=self._min_relevance, app=app_name, user=user_id
         )
         return SearchMemoryResponse(memories=[self._entry(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete a memory of this user for good. Nothing happens if there is none."""
+        """Delete a memory of this user permanently; do nothing if there is none."""
         if memory_id:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 

@@ -21,8 +21,8 @@ from ..errors import ConfigError, NotFoundError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
+from .common import MAX_HITS, id_of, iterate_memories, matches, open_brain, store_filter, to_text
 from .embeddings import LangChainEmbedder
-from .values import id_of, matches, opened, pushed_down, readable, selected
 
 require("langgraph", "rmem.integrations.langgraph")
 
@@ -45,21 +45,19 @@ from langgraph.store.base import (  # noqa: E402
 )
 
 ITEM, UNINDEXED, PART = "langgraph_item", "langgraph_unindexed", "langgraph_part"
-"""Types of memories: an item, one that no query finds, and a further text of an item with a vector of its own."""
-
-_MOST_HITS = 1000  # of one recall; a server gives no more
+"""Types of memories: an item, an item that queries do not find, and a further text of an item with its own vector."""
 
 
-class _Overtaken(Exception):
+class _ItemChanged(Exception):
     pass
 
 
 class BrainStore(BaseStore):
-    """Items of LangGraph in a Brain, which may be given as itself or by its address; sync and async.
+    """Items of LangGraph in `brain`, a Brain or its address; sync and async.
 
-    Without `index`, items are found by the Brain's hybrid recall over all of their fields, or over index["fields"].
-    With index["embed"], which goes with an address, they are found as in LangGraph's own stores: by the cosine of the
-    nearest field alone; `mode="hybrid"` adds the words. Expired items are never returned; `sweep_ttl` deletes them, and
+    Without `index`, a search is a hybrid recall over all fields of an item, or over index["fields"]. With
+    index["embed"], which needs an address, it is by the cosine of the nearest field alone, as in LangGraph's own
+    stores; `mode="hybrid"` adds the words. Expired items are never returned; `sweep_ttl` deletes them, and
     a put does so every ttl["sweep_interval_minutes"].
     """
 
@@ -89,20 +87,20 @@ class BrainStore(BaseStore):
         embedder = None
         if index is not None and self.embeddings is not None:
             embedder = LangChainEmbedder(self.embeddings, dimension=index.get("dims"))
-        self.brain, self._owned = opened(brain, embedder)
+        self.brain, self._owned = open_brain(brain, embedder)
         self._next_sweep = 0.0
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Answer reads as of before the batch, then write all puts in one transaction."""
-        asked = list(ops)
-        for op in asked:
+        """Run all reads first, then write all puts in one transaction."""
+        operations = list(ops)
+        for op in operations:
             validate_op_namespace(op)
-        results: list[Result] = [None] * len(asked)
+        results: list[Result] = [None] * len(operations)
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
-        gets = [(at, op) for at, op in enumerate(asked) if isinstance(op, GetOp)]
+        gets = [(at, op) for at, op in enumerate(operations) if isinstance(op, GetOp)]
         for (at, _), item in zip(gets, self._get([op for _, op in gets]), strict=True):
             results[at] = item
-        for at, op in enumerate(asked):
+        for at, op in enumerate(operations):
             if isinstance(op, SearchOp):
                 results[at] = self._search(op)
             elif isinstance(op, ListNamespacesOp):
@@ -116,7 +114,7 @@ class BrainStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """`batch` in a thread."""
+        """Run `batch` in a thread."""
         return await asyncio.to_thread(self.batch, ops)
 
     # Reading
@@ -136,49 +134,51 @@ class BrainStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         wanted = op.offset + op.limit
-        attributes = pushed_down(op.filter, "value")
+        attributes = store_filter(op.filter, "value")
         ranked = self._recall(op, wanted) if op.query and op.query.strip() else {}
         chosen: list[tuple[Memory, float | None]] = list(ranked.values())
         if len(chosen) < wanted:
             where = self._where(ITEM, UNINDEXED, prefix=op.namespace_prefix, attributes=attributes)
-            rest = (one for one in selected(self.brain, where) if one.id not in ranked and _passes(one, op.filter))
-            chosen += [(one, None) for one in islice(rest, wanted - len(chosen))]
+            rest = (m for m in iterate_memories(self.brain, where) if m.id not in ranked and _passes(m, op.filter))
+            chosen += [(memory, None) for memory in islice(rest, wanted - len(chosen))]
         chosen = chosen[op.offset : wanted]
         if op.refresh_ttl:
             self._refresh(memory for memory, _ in chosen)
         return [SearchItem(**_fields(memory), score=score) for memory, score in chosen]
 
     def _recall(self, op: SearchOp, wanted: int) -> dict[str, tuple[Memory, float | None]]:
-        """The best items by id. The store filters by namespace; the rest of a filter is looked at here."""
+        """Return the best items by id. The Brain filters by namespace; the rest of a filter is applied here."""
         where = self._where(ITEM, PART, prefix=op.namespace_prefix)
-        asked = min(_MOST_HITS, wanted)
+        fetched = min(MAX_HITS, wanted)
         while True:
-            hits = self.brain.recall(str(op.query), k=asked, where=where, mode=self._mode)
+            hits = self.brain.recall(str(op.query), k=fetched, where=where, mode=self._mode)
             best: dict[str, float] = {}
             items = {hit.id: hit.memory for hit in hits if hit.memory.type == ITEM}
             for hit in hits:
                 best.setdefault(hit.memory.contents.get("part_of", hit.id), hit.score)
             missing = [key for key in best if key not in items]
-            items |= {one.id: one for one in self.brain.get_many(missing) if one is not None}
+            items |= {memory.id: memory for memory in self.brain.get_many(missing) if memory is not None}
             passed = [key for key in best if key in items and _passes(items[key], op.filter)]
-            if len(passed) >= wanted or len(hits) < asked or asked == _MOST_HITS:
+            if len(passed) >= wanted or len(hits) < fetched or fetched == MAX_HITS:
                 return {key: (items[key], best[key]) for key in passed[:wanted]}
-            asked = min(_MOST_HITS, 4 * asked)
+            fetched = min(MAX_HITS, 4 * fetched)
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        """Read every item below the prefixes: namespaces are not kept apart from their items."""
+        """Read every item below the prefixes: namespaces exist only in their items."""
         conditions = op.match_conditions or ()
         plain = {
             f"path.{at}": name
-            for one in conditions
-            if one.match_type == "prefix"
-            for at, name in enumerate(one.path)
+            for condition in conditions
+            if condition.match_type == "prefix"
+            for at, name in enumerate(condition.path)
             if name != "*"
         }
-        live = (one for one in selected(self.brain, self._where(ITEM, UNINDEXED, attributes=plain)) if _is_live(one))
-        found = {_namespace(one) for one in live}
-        kept = {one[: op.max_depth] for one in found if all(_fits(one, condition) for condition in conditions)}
-        return sorted(kept)[op.offset : op.offset + op.limit]
+        items = iterate_memories(self.brain, self._where(ITEM, UNINDEXED, attributes=plain))
+        namespaces = {_namespace(item) for item in items if _is_live(item)}
+        matching = {
+            name[: op.max_depth] for name in namespaces if all(_fits(name, condition) for condition in conditions)
+        }
+        return sorted(matching)[op.offset : op.offset + op.limit]
 
     # Writing
 
@@ -202,10 +202,10 @@ class BrainStore(BaseStore):
             self.brain.remember_many(new)
         for key in obsolete:
             self.brain.forget(key)
-        self._sweep_now_and_then(now)
+        self._sweep_if_due(now)
 
     def _memories(self, key: str, op: PutOp, now: float, held: Memory | None) -> list[dict[str, Any]]:
-        """The item, and a part for each further text."""
+        """Build the memories of an item: itself, and a part for each further text."""
         texts = self._texts(op)
         path = {str(at): name for at, name in enumerate(op.namespace)}
         metadata = {"path": path, "key": op.key, "value": op.value, "updated": now, "parts": max(0, len(texts) - 1)}
@@ -233,19 +233,19 @@ class BrainStore(BaseStore):
         return [item, *parts]
 
     def _texts(self, op: PutOp) -> list[str]:
-        """What an item is found by: one text for each vector it gets; none with index=False."""
+        """Return the texts by which an item is found, one for each vector; none with index=False."""
         if op.index is False:
             return []
         fields = self._fields if op.index is None else op.index
         if self._mode != "vector" and (fields is None or fields == ["$"]):
-            return [text for text in [readable(op.value)] if text.strip()]
+            return [text for text in [to_text(op.value)] if text.strip()]
         texts = [text for field in fields or ["$"] for text in get_text_at_path(op.value, field) if text.strip()]
         return texts if self._mode == "vector" else ["\n".join(texts)][: len(texts)]
 
     # Time to live
 
     def _refresh(self, memories: Iterable[Memory]) -> None:
-        """Begin the time to live of items anew, unless somebody has written them meanwhile."""
+        """Restart the time to live of items, unless they were written meanwhile."""
         for memory in memories:
             own = memory.metadata
             if "ttl" not in own:
@@ -253,16 +253,16 @@ class BrainStore(BaseStore):
 
             def unchanged(held: Memory, updated: float = own["updated"]) -> None:
                 if held.contents.get("updated") != updated:
-                    raise _Overtaken
+                    raise _ItemChanged
 
             try:
                 expires = time.time() + 60 * own["ttl"]
                 self.brain.update(memory.id, only_if=unchanged, metadata={**own, "expires": expires})
-            except (_Overtaken, NotFoundError):
+            except (_ItemChanged, NotFoundError):
                 pass
 
     def sweep_ttl(self) -> int:
-        """Delete expired items; how many there were."""
+        """Delete expired items; return how many."""
         where = Filter.of(self._where(ITEM, UNINDEXED), tags={"expires": "yes"})
         expired = [memory for memory in self.brain.memories(where, limit=None) if not _is_live(memory)]
         for memory in expired:
@@ -271,7 +271,7 @@ class BrainStore(BaseStore):
             self.brain.forget(memory.id)
         return len(expired)
 
-    def _sweep_now_and_then(self, now: float) -> None:
+    def _sweep_if_due(self, now: float) -> None:
         minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
         if minutes is not None and now >= self._next_sweep:
             if self._next_sweep:

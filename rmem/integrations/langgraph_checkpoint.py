@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
-from .values import id_of, opened
+from .common import id_of, open_brain
 
 require("langgraph", "rmem.integrations.langgraph_checkpoint")
 
@@ -37,16 +37,16 @@ from langgraph.checkpoint.base import (  # noqa: E402
 )
 
 CHECKPOINT, WRITE = "langgraph_checkpoint", "langgraph_write"
-"""Types of memories: the state of a thread after a step, and what a task wrote on the way to the next one."""
+"""Types of memories: the state of a thread after a step, and a pending write of a task of the next step."""
 
-_NEWEST = 16  # checkpoints that may have been written behind the one with the greatest id, such as copies
+_NEWEST = 16  # checkpoints; copies may have been stored after the one with the greatest id
 
 
 class BrainSaver(BaseCheckpointSaver[str]):
-    """Checkpoints in a Brain, which may be given as itself or by its address; sync and async.
+    """Checkpoints in `brain`, a Brain or its address; sync and async.
 
-    A checkpoint holds the whole state. `prune` keeps the latest of each namespace, and before it what a DeltaChannel
-    needs to be rebuilt.
+    A checkpoint holds the whole state. `prune` keeps the latest of each namespace, and the earlier ones that a
+    DeltaChannel needs.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class BrainSaver(BaseCheckpointSaver[str]):
     ) -> None:
         super().__init__(serde=serde)
         self.agent = agent
-        self.brain, self._owned = opened(brain)
+        self.brain, self._owned = open_brain(brain)
 
     # Reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that a config names, or the latest of its thread."""
+        """Return the checkpoint that a config names, or the latest of its thread."""
         thread, namespace, checkpoint_id = _place(config)
         if checkpoint_id:
             memory = self.brain.get(self._id_of(thread, namespace, checkpoint_id))
@@ -81,7 +81,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints of a thread, or of all, the latest first; `filter` compares with their metadata."""
+        """Yield the checkpoints of a thread, or of all, latest first; `filter` compares with their metadata."""
         place = {} if config is None else {"thread": config["configurable"]["thread_id"]}
         if config is not None and "checkpoint_ns" in config["configurable"]:
             place["namespace"] = config["configurable"]["checkpoint_ns"]
@@ -108,14 +108,14 @@ class BrainSaver(BaseCheckpointSaver[str]):
 
     def _tuple(self, memory: Memory) -> CheckpointTuple:
         own = memory.contents
-        writes = sorted((one.contents for one in self._writes(memory)), key=_write_order)
+        writes = sorted((write.contents for write in self._writes(memory)), key=_write_order)
         parent = own["parent"]
         return CheckpointTuple(
             config=_config(own["thread"], own["namespace"], own["checkpoint"]),
             checkpoint=self._load(own["state"]),
             metadata=self._load(own["metadata"]),
             parent_config=_config(own["thread"], own["namespace"], parent) if parent else None,
-            pending_writes=[(one["task"], one["channel"], self._load(one["value"])) for one in writes],
+            pending_writes=[(write["task"], write["channel"], self._load(write["value"])) for write in writes],
         )
 
     # Writing
@@ -127,7 +127,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint behind the one that the config names."""
+        """Store a checkpoint as the successor of the one that the config names."""
         thread, namespace, parent = _place(config)
         whole = get_checkpoint_metadata(config, metadata)
         own = {
@@ -145,7 +145,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote. What it wrote before stays, but for errors, interrupts and the like."""
+        """Store the writes of a task. Earlier ones stay, except errors, interrupts and other special channels."""
         thread, namespace, checkpoint_id = _place(config)
         new = [
             {
@@ -188,7 +188,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
             self.brain.remember_many(copies)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all checkpoints of threads ("delete"), or all that the latest of each namespace can do without."""
+        """Delete all checkpoints of threads ("delete"), or all that the latest of each namespace does not need."""
         if strategy not in ("keep_latest", "delete"):
             raise InputError(f'strategy must be "keep_latest" or "delete", got {strategy!r}', field="strategy")
         for thread in thread_ids:
@@ -204,7 +204,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
             self._delete(memory for key, memory in held.items() if key not in needed)
 
     def _needed(self, latest: Memory, held: dict[str, Memory]) -> set[str]:
-        """The latest checkpoint and those before it on which channels that hold differences are built."""
+        """Return the ids of the latest checkpoint and of those before it that its delta channels need."""
         needed = {latest.id}
         missing = set(self._load(latest.contents["metadata"]).get("counters_since_delta_snapshot") or {})
         memory: Memory | None = latest
@@ -228,8 +228,8 @@ class BrainSaver(BaseCheckpointSaver[str]):
         return await asyncio.to_thread(self.get_tuple, config)
 
     async def alist(self, config: RunnableConfig | None, **options: Any) -> AsyncIterator[CheckpointTuple]:
-        for one in await asyncio.to_thread(lambda: [*self.list(config, **options)]):
-            yield one
+        for found in await asyncio.to_thread(lambda: [*self.list(config, **options)]):
+            yield found
 
     async def aput(
         self,
@@ -258,7 +258,7 @@ class BrainSaver(BaseCheckpointSaver[str]):
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """Versions are texts that sort as they grow."""
+        """Return the next version: a text that sorts after the current one."""
         return f"{int((current or '0').partition('.')[0]) + 1:032}"
 
     def __enter__(self) -> Self:

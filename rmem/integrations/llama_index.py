@@ -1,4 +1,4 @@
-"""LlamaIndex's memory on a Brain: a block of long-term memory, and a chat store.
+"""LlamaIndex's memory on a Brain: a memory block and a chat store.
 
 from rmem.integrations.llama_index import BrainChatStore, BrainMemoryBlock
 memory = Memory.from_defaults(session_id="ann", memory_blocks=[BrainMemoryBlock(brain="memories.db")])
@@ -27,18 +27,18 @@ REMEMBERED, MESSAGE = "llama_index_memory", "llama_index_message"
 
 
 class BrainMemoryBlock(BaseMemoryBlock[str]):
-    """Messages that leave the short-term memory become memories; those that answer the latest messages come back.
+    """Store messages that leave the short-term memory, and return those that answer the latest messages.
 
-    `brain` is a Brain or its address. With `this_session_only` each session of LlamaIndex sees its own alone.
+    `brain` is a Brain or its address. With `this_session_only` each session of LlamaIndex sees only its own.
     """
 
     name: str = Field(default="memories", description="The name of the memory block.")
     brain: Any = Field(default=None, exclude=True, description="A Brain or its address.")
     agent: str = Field(default="llama-index", description="The agent whose memories these are.")
-    k: int = Field(default=5, description="How many memories are told at most.")
-    question_messages: int = Field(default=1, ge=1, description="How many of the latest messages ask for memories.")
-    min_relevance: float | None = Field(default=None, description="How likely a memory must answer.")
-    this_session_only: bool = Field(default=False, description="Whether sessions are kept apart.")
+    k: int = Field(default=5, description="How many memories are returned at most.")
+    question_messages: int = Field(default=1, ge=1, description="How many of the latest messages form the question.")
+    min_relevance: float | None = Field(default=None, description="The least probability that a memory answers.")
+    this_session_only: bool = Field(default=False, description="Whether each session sees only its own memories.")
     _turns: Turns = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
@@ -63,7 +63,7 @@ class BrainMemoryBlock(BaseMemoryBlock[str]):
             await asyncio.to_thread(self._turns.add, turns, session)
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """Leave out the memories that answer worst; None if none is left."""
+        """Leave out the worst memories; return None if none is left."""
         heading, *lines = content.splitlines()
         left = 4 * tokens_to_truncate  # of four characters each
         while lines and left > 0:
@@ -92,11 +92,11 @@ class BrainChatStore(BaseChatStore):
         self._turns.replace([_turn(message) for message in messages], key)
 
     def get_messages(self, key: str) -> list[ChatMessage]:
-        """All messages of a chat, oldest first."""
+        """Return all messages of a chat, oldest first."""
         return _messages(self._turns.read(key))
 
     def add_message(self, key: str, message: ChatMessage, idx: int | None = None) -> None:
-        """Add a message behind the others, or before the one at `idx`."""
+        """Append a message, or insert it at `idx`."""
         if idx is None:
             self._turns.add([_turn(message)], key)
         else:
@@ -124,7 +124,7 @@ class BrainChatStore(BaseChatStore):
         return None if popped is None else _messages([popped])[0]
 
     def get_keys(self) -> list[str]:
-        """The keys of all chats, in the order of their first messages."""
+        """Return the keys of all chats, in the order of their first messages."""
         return list(dict.fromkeys(str(memory.session) for memory in self._turns.memories()))
 
     def close(self) -> None:

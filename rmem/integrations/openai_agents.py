@@ -26,9 +26,10 @@ ITEM = "openai_agents_item"
 
 
 class BrainSession:
-    """The items of one conversation in a Brain, which may be given as itself or by its address.
+    """The items of one conversation in `brain`, a Brain or its address.
 
-    Items come back exactly as they were given. Messages are found by their words, calls of tools by name and arguments.
+    Items are returned exactly as they were given. Messages are found by their words, calls of tools by name and
+    arguments.
     """
 
     def __init__(
@@ -43,24 +44,24 @@ class BrainSession:
         self.session_settings: SessionSettings | None = (
             SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
         )
-        self._turns = Turns(brain, ITEM, agent=agent, under="item")
+        self._turns = Turns(brain, ITEM, agent=agent, value_field="item")
         self.brain = self._turns.brain
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The latest items, oldest first; all of them without a limit here and in the settings."""
-        most = resolve_session_limit(limit, self.session_settings)
-        if most is not None and most < 0:
-            most = None
-        if most == 0:
+        """Return the latest items, oldest first; all of them without a limit here and in the settings."""
+        count = resolve_session_limit(limit, self.session_settings)
+        if count is not None and count < 0:
+            count = None
+        if count == 0:
             return []
-        return await asyncio.to_thread(self._turns.read, self.session_id, most)
+        return await asyncio.to_thread(self._turns.read, self.session_id, count)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Keep items in one transaction."""
+        """Store items in one transaction."""
         await asyncio.to_thread(self._turns.add, [_turn(item) for item in items], self.session_id)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove the latest item and return it; of several callers at once, each gets another."""
+        """Remove the latest item and return it; each of several concurrent callers gets another."""
         return await asyncio.to_thread(self._turns.pop, self.session_id)
 
     async def clear_session(self) -> None:
@@ -77,7 +78,7 @@ def _turn(item: Mapping[str, Any]) -> Turn:
 
 
 def _words(item: Mapping[str, Any]) -> str:
-    """What is said in an item: its text, or the tool that is called and what it answered."""
+    """Return the words of an item: its text, or the name, arguments and output of a tool."""
     content = item.get("content", item.get("output", item.get("summary")))
     if isinstance(content, list):
         content = "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))

@@ -1,10 +1,10 @@
-"""Spans and metrics of OpenTelemetry for what a Brain and the team memory do.
+"""OpenTelemetry spans and metrics for operations of a Brain and of the team memory.
 
     from rmem.integrations.opentelemetry import RmemInstrumentor
     RmemInstrumentor().instrument()
 
-`opentelemetry-instrument COMMAND` finds it by itself. Without that call nothing of rmem is wrapped, so that it costs
-nothing. Attributes follow the semantic conventions for databases and for retrieval; texts are never told, unless
+`opentelemetry-instrument COMMAND` does so itself. Without instrumentation nothing is wrapped, so that it costs nothing.
+Attributes follow the semantic conventions for databases and for retrieval; texts are recorded only if
 OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is "true".
 """
 
@@ -82,36 +82,36 @@ class _Observer:
         self._injected = meter.create_histogram("rmem.injection.size", "{character}", "What an agent is told unasked")
         self._synced = meter.create_counter("rmem.sync.memories", "{memory}", "Memories that a sync sent or received")
 
-    def remember(self, method: Callable[..., Any], brain: Brain, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        with self._operation(method.__name__, _of_brain(brain, given), _kind(brain)) as (span, _):
-            result = method(*args, **given)
+    def remember(self, method: Callable[..., Any], brain: Brain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self._operation(method.__name__, _brain_attributes(brain, kwargs), _span_kind(brain)) as (span, _):
+            result = method(*args, **kwargs)
             if isinstance(result, list) and len(result) != 1:
                 span.set_attribute("db.operation.batch.size", len(result))
             return result
 
-    def recall(self, method: Callable[..., Any], brain: Brain, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        asked = {"gen_ai.operation.name": "retrieval", "rmem.recall.mode": given.get("mode", "hybrid")}
+    def recall(self, method: Callable[..., Any], brain: Brain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        query_attributes = {"gen_ai.operation.name": "retrieval", "rmem.recall.mode": kwargs.get("mode", "hybrid")}
         if os.environ.get(_CAPTURE, "").lower() == "true":
-            asked["gen_ai.retrieval.query.text"] = str(args[0] if args else given.get("question"))
-        attributes = {**_of_brain(brain, given), **asked}
-        with self._operation("recall", attributes, _kind(brain)) as (span, common):
-            hits = method(*args, **given)
+            query_attributes["gen_ai.retrieval.query.text"] = str(args[0] if args else kwargs.get("question"))
+        attributes = {**_brain_attributes(brain, kwargs), **query_attributes}
+        with self._operation("recall", attributes, _span_kind(brain)) as (span, common):
+            hits = method(*args, **kwargs)
             span.set_attribute("db.response.returned_rows", len(hits))
             self._rows.record(len(hits), common)
             return hits
 
-    def inject(self, method: Callable[..., Any], briefing: Any, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        event = args[0] if args else given["event"]
+    def inject(self, method: Callable[..., Any], briefing: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        event = args[0] if args else kwargs["event"]
         attributes = {"gen_ai.agent.name": event.agent, "rmem.event": event.kind.value}
         with self._operation("inject", attributes, SpanKind.INTERNAL) as (span, _):
-            text = method(*args, **given)
+            text = method(*args, **kwargs)
             span.set_attribute("rmem.injection.size", len(text))
             self._injected.record(len(text), attributes)
             return text
 
-    def sync(self, method: Callable[..., Any], owner: Any, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    def sync(self, method: Callable[..., Any], owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with self._operation("sync", {}, SpanKind.CLIENT) as (span, _):
-            done = method(*args, **given)
+            done = method(*args, **kwargs)
             for name in ("sent", "received", "changed"):
                 span.set_attribute(f"rmem.sync.{name}", getattr(done, name))
             span.set_attribute("rmem.sync.refused", len(done.refused))
@@ -121,10 +121,10 @@ class _Observer:
 
     @contextmanager
     def _operation(self, name: str, attributes: Attributes, kind: SpanKind) -> Iterator[tuple[Span, Attributes]]:
-        """A span around an operation, and its duration; with the attributes that its metrics have in common."""
+        """Run an operation in a span and record its duration; yield the span and the attributes of its metrics."""
         system = attributes.get("db.system.name", "rmem")
         common: Attributes = {"db.system.name": system, "db.operation.name": name}
-        begun = time.perf_counter()
+        start = time.perf_counter()
         spanned = {**attributes, **common}
         with self._tracer.start_as_current_span(
             f"{name} {system}", kind=kind, attributes=spanned, set_status_on_exception=False
@@ -137,15 +137,15 @@ class _Observer:
                 span.set_status(Status(StatusCode.ERROR, str(error)))
                 raise
             finally:
-                self._duration.record(time.perf_counter() - begun, common)
+                self._duration.record(time.perf_counter() - start, common)
 
 
-def _of_brain(brain: Brain, given: Mapping[str, Any]) -> Attributes:
+def _brain_attributes(brain: Brain, kwargs: Mapping[str, Any]) -> Attributes:
     scheme = brain.address.partition("://")[0].partition("+")[0] if "://" in brain.address else "sqlite"
     system = _SYSTEMS.get(scheme, scheme)
-    agent = given.get("agent")
+    agent = kwargs.get("agent")
     return {"db.system.name": system, **({"gen_ai.agent.name": agent} if isinstance(agent, str) else {})}
 
 
-def _kind(brain: Brain) -> SpanKind:
+def _span_kind(brain: Brain) -> SpanKind:
     return SpanKind.INTERNAL if brain.address == ":memory:" else SpanKind.CLIENT

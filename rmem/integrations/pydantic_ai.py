@@ -16,9 +16,9 @@ from ..brain import Brain
 from ..errors import NotFoundError
 from ..extras import require
 from ..models import Memory
+from .common import id_of, open_brain
 from .tools import memory_functions
 from .turns import Turn, Turns
-from .values import id_of, opened
 
 require("pydantic-ai", "rmem.integrations.pydantic_ai")
 
@@ -33,7 +33,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: E402
 from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
 
 RECORD, ENTRY = "pydantic_ai_conversation", "pydantic_ai_message"
-"""Types of memories: what a conversation carries beside its messages, and a message."""
+"""Types of memories: the record of a conversation, and a message."""
 
 _RECORDS: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 
@@ -41,19 +41,19 @@ _RECORDS: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 def memory_toolset(
     brain: Brain | str | Path | None = None, *, user: str = "default", agent: str = "pydantic-ai", k: int = 5
 ) -> FunctionToolset[Any]:
-    """The tools `remember` and `recall`, for one user."""
+    """Make a toolset with `remember` and `recall` for one user."""
     return FunctionToolset(list(memory_functions(brain, user=user, agent=agent, k=k)), id="rmem")
 
 
 class BrainConversationStore(ConversationStore):
-    """Conversations in a Brain, which may be given as itself or by its address; each message is a memory.
+    """Conversations in `brain`, a Brain or its address; each message is a memory.
 
-    A save that somebody else has overtaken raises ConversationConflict. Messages of a deleted conversation are deleted
-    unless another conversation, such as a fork, still reaches them.
+    A save raises ConversationConflict if the conversation was changed meanwhile. Messages of a deleted conversation are
+    deleted unless another conversation, such as a fork, still contains them.
     """
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "pydantic-ai") -> None:
-        self.brain, self._owned = opened(brain)
+        self.brain, self._owned = open_brain(brain)
         self._entries = Turns(self.brain, ENTRY, agent=agent)
         self._records = Turns(self.brain, RECORD, agent=agent)
 
@@ -147,7 +147,7 @@ class BrainConversationStore(ConversationStore):
 
     @staticmethod
     def _chain(record: ConversationRecord, entries: dict[str, ConversationEntry]) -> set[str]:
-        """The entries that a conversation reaches, on all of its branches."""
+        """Return the ids of the entries of a conversation, on all of its branches."""
         reached: set[str] = set()
         for tip in [record.head_id, *record.branches]:
             while tip is not None and tip in entries and tip not in reached:
@@ -158,7 +158,7 @@ class BrainConversationStore(ConversationStore):
     def _turn(self, entry: ConversationEntry) -> Turn:
         (value,) = ModelMessagesTypeAdapter.dump_python([entry.message], mode="json")
         contents = [part.get("content") for part in value["parts"]]
-        spoken = [one for content in contents for one in (content if isinstance(content, list) else [content])]
-        words = "\n".join(one for one in spoken if isinstance(one, str))
+        pieces = [piece for content in contents for piece in (content if isinstance(content, list) else [content])]
+        words = "\n".join(piece for piece in pieces if isinstance(piece, str))
         whole = {"id": entry.id, "parent_id": entry.parent_id, "message": value}
         return Turn(entry.message.kind, words, whole, self._entry_id(entry.id))

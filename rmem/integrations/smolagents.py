@@ -1,4 +1,4 @@
-"""smolagents on a Brain: tools with which an agent remembers and recalls, and a callback that keeps its steps.
+"""smolagents on a Brain: memory tools, and a callback that stores the steps of an agent.
 
 from rmem.integrations.smolagents import BrainSteps, memory_tools
 agent = CodeAgent(tools=memory_tools("memories.db"), model=model, step_callbacks=BrainSteps("memories.db").callbacks())
@@ -29,7 +29,7 @@ _WORDS = ("task", "plan", "model_output", "code_action", "observations", "output
 
 class _MemoryTool(Tool):
     output_type = "string"
-    skip_forward_signature_validation = True  # it is given
+    skip_forward_signature_validation = True  # `forward` is set below
 
     def __init__(self, function: Callable[[str], str], argument: str) -> None:
         about, _, described = (function.__doc__ or "").partition("Args:")
@@ -43,15 +43,15 @@ class _MemoryTool(Tool):
 def memory_tools(
     brain: Brain | str | Path | None = None, *, user: str = "default", agent: str = "smolagents", k: int = 5
 ) -> list[Tool]:
-    """The tools `remember` and `recall`, for one user."""
+    """Make the tools `remember` and `recall` for one user."""
     remember, recall = memory_functions(brain, user=user, agent=agent, k=k)
     return [_MemoryTool(remember, "text"), _MemoryTool(recall, "question")]
 
 
 class BrainSteps:
-    """The steps of runs as memories, of one session each. `brain` is a Brain or its address.
+    """The steps of the runs of one session, as memories in `brain`, a Brain or its address.
 
-    Give `callbacks()` to an agent as step_callbacks. `steps()` returns what was kept, as smolagents' `step.dict()`;
+    Give `callbacks()` to an agent as step_callbacks. `steps()` returns the steps, as smolagents' `step.dict()`;
     `recall` finds earlier steps by their words.
     """
 
@@ -63,23 +63,23 @@ class BrainSteps:
         self.brain = self._turns.brain
 
     def callbacks(self) -> dict[type[MemoryStep], Callable[..., None]]:
-        """The callbacks for every kind of step."""
+        """Return the callbacks for every kind of step."""
         return dict.fromkeys((TaskStep, ActionStep, PlanningStep, FinalAnswerStep), self.keep)
 
     def keep(self, step: MemoryStep, agent: Any = None) -> None:
-        """Keep a step, without pictures and without the messages that the model was given."""
-        value = {key: one for key, one in step.dict().items() if key not in ("model_input_messages", "task_images")}
+        """Store a step, without images and without the messages that were sent to the model."""
+        value = {key: field for key, field in step.dict().items() if key not in ("model_input_messages", "task_images")}
         value.pop("observations_images", None)
         plain = json.loads(json.dumps(value, default=str))
         words = "\n".join(str(value[key]) for key in _WORDS if value.get(key))
         self._turns.add([Turn(type(step).__name__, words, plain)], self.session)
 
     def steps(self) -> list[dict[str, Any]]:
-        """All steps of this session, oldest first."""
+        """Return all steps of this session, oldest first."""
         return self._turns.read(self.session)
 
     def recall(self, question: str, k: int = 5) -> list[str]:
-        """The steps of this session that best answer a question, as texts."""
+        """Return the steps of this session that best answer a question, as texts."""
         return [hit.text for hit in self._turns.recall(question, k, self.session)]
 
     def close(self) -> None:

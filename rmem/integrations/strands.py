@@ -1,4 +1,4 @@
-"""A memory store for Strands on a Brain: what it is given are memories, and a search is a recall.
+"""A memory store for Strands on a Brain: each content is a memory, and a search is a recall.
 
 from rmem.integrations.strands import BrainMemoryStore
 agent = Agent(memory_manager=MemoryManager(stores=[BrainMemoryStore("memories.db")]))
@@ -25,10 +25,10 @@ CONTENT = "strands_memory"
 
 
 class BrainMemoryStore(MemoryStore):
-    """Memories of one user, under the store's name, in a Brain, which may be given as itself or by its address.
+    """Memories of one user under the store's name, in `brain`, a Brain or its address.
 
-    It takes single contents and whole messages; with `extraction=True` Strands hands it the conversation. Each entry of
-    a search says in metadata["score"] how likely it answers.
+    It accepts single contents and whole messages; with `extraction=True` Strands passes it the conversation. In an
+    entry of a search, metadata["score"] is the probability that it answers.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class BrainMemoryStore(MemoryStore):
         self.brain = self._turns.brain
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """What best answers, best first."""
+        """Return the entries that best answer, best first."""
         most = (options or {}).get("max_search_results")
         hits = await asyncio.to_thread(
             self._turns.recall, query, most, None, self._min_relevance, store=self.name, user=self.user
@@ -70,11 +70,11 @@ class BrainMemoryStore(MemoryStore):
         ]
 
     async def add(self, content: str, metadata: Metadata | None = None) -> Any:
-        """Keep one content; `metadata` comes back with it."""
+        """Store one content; `metadata` is returned with it."""
         return await self._keep([Turn("assistant", content, metadata)])
 
     async def add_messages(self, messages: list[Message], context: AddMessagesContext | None = None) -> Any:
-        """Keep what is said in messages, each as a memory of its own."""
+        """Store each message that has words as a memory."""
         spoken = [(message["role"], _words(message)) for message in messages]
         return await self._keep([Turn(role, words, {"role": role}) for role, words in spoken if words])
 

@@ -1,4 +1,4 @@
-"""Two functions that a model may call, `remember` and `recall`, for frameworks that make tools of functions."""
+"""The functions `remember` and `recall`, for frameworks that turn functions into tools of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..brain import Brain
 from .turns import Turn, Turns
 
 NOTE = "agent_note"
-"""The type of memories that a model keeps by calling `remember`."""
+"""The type of memories that a model stores by calling `remember`."""
 
 Tool = Callable[[str], str]
 
@@ -17,7 +17,7 @@ Tool = Callable[[str], str]
 def memory_functions(
     brain: Brain | str | Path | None = None, *, user: str = "default", agent: str = "agent", k: int = 5
 ) -> tuple[Tool, Tool]:
-    """`remember` and `recall` for one user; their docstrings are what the model is told about them."""
+    """Make `remember` and `recall` for one user; the model sees their docstrings."""
     turns = Turns(brain, NOTE, agent=agent, k=k)
 
     def remember(text: str) -> str:

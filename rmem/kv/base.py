@@ -1,4 +1,4 @@
-"""Shared by the key-value stores: what values they accept, and everything that follows from four methods."""
+"""The base class of the key-value stores: checks of arguments, and everything that follows from four methods."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def check_entries(items: Mapping[str, Any] | Iterable[Sequence[Any]]) -> list[En
         if not isinstance(item, list | tuple) or not 2 <= len(item) <= 3:
             raise checks.refuse(f"items[{at}]", "(key, value) or (key, value, meta)", item)
         try:
-            one = check_entry(*item)
+            entry = check_entry(*item)
         except InputError as error:
             raise type(error)(f"items[{at}]: {error}", field=error.field) from None
-        found[one.key] = one  # the last value of a key wins, as in a loop of `add`
+        found[entry.key] = entry  # the last value of a key wins, as in a loop of `add`
     return list(found.values())
 
 
@@ -136,7 +136,7 @@ class KeyedStore(MemoryStore[Any]):
         return len(entries)
 
     def _apply_privacy(self, entries: list[Entry]) -> list[Entry]:
-        return entries if self.privacy is None else [apply_policy(self.privacy, one) for one in entries]
+        return entries if self.privacy is None else [apply_policy(self.privacy, entry) for entry in entries]
 
     def get(self, key: str) -> Any:
         found = self._find(key)
@@ -156,15 +156,15 @@ class KeyedStore(MemoryStore[Any]):
     @property
     def data(self) -> dict[str, Any]:
         """Return a copy of all values by key."""
-        return {one.key: one.value for one in self._all()}
+        return {entry.key: entry.value for entry in self._all()}
 
     @property
     def meta(self) -> dict[str, dict[str, Any]]:
         """Return a copy of the meta of all values that have any, by key."""
-        return {one.key: one.meta for one in self._all() if one.meta}
+        return {entry.key: entry.meta for entry in self._all() if entry.meta}
 
     def _all(self) -> list[Entry]:
-        return [one for one in self._get_many(self._keys()) if one is not None]
+        return [entry for entry in self._get_many(self._keys()) if entry is not None]
 
     def __len__(self) -> int:
         return len(self._keys())

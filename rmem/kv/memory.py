@@ -32,11 +32,11 @@ class InMemoryStore(KeyedStore):
 
     def _put(self, entries: Sequence[Entry]) -> None:
         with self._lock:
-            for one in entries:
-                self.data[one.key] = one.value
-                self.meta.pop(one.key, None)
-                if one.meta:
-                    self.meta[one.key] = one.meta
+            for entry in entries:
+                self.data[entry.key] = entry.value
+                self.meta.pop(entry.key, None)
+                if entry.meta:
+                    self.meta[entry.key] = entry.meta
 
     def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
         with self._lock:

@@ -43,7 +43,7 @@ class RecordValues(KeyedStore):
 
     def _put(self, entries: Sequence[Entry]) -> None:
         now = time.time()
-        memories = [self._memory(one, now) for one in entries]
+        memories = [self._memory(entry, now) for entry in entries]
         for memory, old in zip(memories, self.records.get_many([m.memory_id for m in memories]), strict=True):
             if old is not None and self._is_ours(old):  # a replaced value keeps its place in the order
                 memory.step_number, memory.timestamp = old.step_number, old.timestamp
@@ -52,20 +52,20 @@ class RecordValues(KeyedStore):
     def _keep(self, memories: Sequence[Memory]) -> None:
         self.records.put(memories)
 
-    def _memory(self, one: Entry, now: float) -> Memory:
-        contents: dict[str, Any] = {"text": one.text}
-        if one.value != one.text:
-            contents["value"] = one.value
-        if one.meta:
-            contents["meta"] = one.meta
+    def _memory(self, entry: Entry, now: float) -> Memory:
+        contents: dict[str, Any] = {"text": entry.text}
+        if entry.value != entry.text:
+            contents["value"] = entry.value
+        if entry.meta:
+            contents["meta"] = entry.meta
         return Memory(
-            memory_id=self.id_of(one.key),
+            memory_id=self.id_of(entry.key),
             agent_id=self.namespace,
             step_number=-1,
             timestamp=now,
             contents=contents,
             bookkeeping=Bookkeeping(creation_time=now, last_access_time=now, memory_type=self.types[0]),
-            text=one.text,
+            text=entry.text,
         )
 
     def id_of(self, key: str) -> str:
@@ -90,7 +90,7 @@ class RecordValues(KeyedStore):
         return [self.entry_of(memory) for memory in self.records.select(self.where, order="step")]
 
     def _keys(self) -> list[str]:
-        return [one.key for one in self._all()]
+        return [entry.key for entry in self._all()]
 
     def __len__(self) -> int:
         return self.records.count(self.where)
@@ -106,7 +106,7 @@ class RecordValues(KeyedStore):
             if len(hits) >= count or len(matched) < limit:
                 break
             limit *= 4
-        return [(one.key, one.value, score) for one, score in ((self.entry_of(m), s) for m, s in hits[:count])]
+        return [(entry.key, entry.value, score) for entry, score in ((self.entry_of(m), s) for m, s in hits[:count])]
 
     def _forget(self, key: str) -> bool:
         return key in self and self.records.forget(self.id_of(key))

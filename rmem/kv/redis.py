@@ -15,7 +15,7 @@ from typing import Any, Literal
 from .. import checks
 from ..errors import StoreError
 from ..privacy.choice import PrivacySpec, policy_of
-from ..stores.redis_link import Link, RedisAddress, script
+from ..stores.redis_link import RedisAddress, RedisLink, script
 from .base import (
     MAX_NAMESPACE,
     Entry,
@@ -29,7 +29,7 @@ from .base import (
 )
 from .word_search import WordSearch
 
-_AT_ONCE = 1000  # keys in one command
+_BATCH = 1000  # keys in one command
 Ttl = float | Literal["default"] | None
 
 # KEYS: order, counter, values…   ARGV: for each value its name, TTL in ms (0: does not expire) and content
@@ -103,7 +103,7 @@ class RedisStore(KeyedStore):
         self._default = _milliseconds("default_ttl", default_ttl)
         self._refresh = checks.flag("refresh_on_read", refresh_on_read)
         address = RedisAddress(host, port, db, username, password, tls, ca, cluster, connect_timeout, socket_timeout)
-        self._link = Link(address, client)
+        self._link = RedisLink(address, client)
         # a brace would end the hash tag of Redis Cluster
         safe = namespace.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
         self._stem = f"values:{{{safe}}}:"
@@ -136,9 +136,9 @@ class RedisStore(KeyedStore):
         if not entries:
             return
         arguments: list[Any] = []
-        for one in entries:
-            arguments += [one.key, ttl, f"{ttl}|{_encode(one)}"]
-        keys = [self._order, self._counter, *(self._redis_key(one.key) for one in entries)]
+        for entry in entries:
+            arguments += [entry.key, ttl, f"{ttl}|{_encode(entry)}"]
+        keys = [self._order, self._counter, *(self._redis_key(entry.key) for entry in entries)]
         self._link.run([script(_PUT, keys, *arguments)])
         self._confirm()
 
@@ -178,8 +178,8 @@ class RedisStore(KeyedStore):
 
     def _read(self, keys: Sequence[str], *, refresh: bool) -> list[Entry | None]:
         found: list[Entry | None] = []
-        for start in range(0, len(keys), _AT_ONCE):
-            part = keys[start : start + _AT_ONCE]
+        for start in range(0, len(keys), _BATCH):
+            part = keys[start : start + _BATCH]
             at = [self._redis_key(key) for key in part]
             command = script(_READ, at) if refresh else ("MGET", *at)
             (values,) = self._link.run([command])
@@ -196,7 +196,7 @@ class RedisStore(KeyedStore):
             raise StoreError(f"the value of {key!r} in {self!r} was not written by RedisStore: {error}") from error
 
     def _keys(self) -> list[str]:
-        return [one.key for one in self._unexpired()]
+        return [entry.key for entry in self._unexpired()]
 
     def _all(self) -> list[Entry]:
         return self._unexpired()
@@ -205,17 +205,17 @@ class RedisStore(KeyedStore):
         (names,) = self._link.run([("ZRANGE", self._order, 0, -1)])
         keys = [name.decode() for name in names]
         found = self._read(keys, refresh=False)
-        expired = [key for key, one in zip(keys, found, strict=True) if one is None]
-        for start in range(0, len(expired), _AT_ONCE):
-            part = expired[start : start + _AT_ONCE]
+        expired = [key for key, entry in zip(keys, found, strict=True) if entry is None]
+        for start in range(0, len(expired), _BATCH):
+            part = expired[start : start + _BATCH]
             self._link.run([script(_SWEEP, [self._order, *map(self._redis_key, part)], *part)])
-        return [one for one in found if one is not None]
+        return [entry for entry in found if entry is not None]
 
     def search(self, query: str, top_k: int = 5) -> Hits:
         """Return unexpired values that contain the query, then those that contain some of its words."""
         count = check_query(query, top_k)
-        entries = {one.key: one for one in self._unexpired()}
-        ranked = self._words.rank(query, {key: text_of(one.value) for key, one in entries.items()}, count)
+        entries = {entry.key: entry for entry in self._unexpired()}
+        ranked = self._words.rank(query, {key: text_of(entry.value) for key, entry in entries.items()}, count)
         if self._refresh and ranked:
             self._read([key for key, _ in ranked], refresh=True)
         return [(key, entries[key].value, score) for key, score in ranked]
@@ -224,8 +224,8 @@ class RedisStore(KeyedStore):
         self._link.close()
 
 
-def _encode(one: Entry) -> str:
-    return json.dumps({"value": one.value, **({"meta": one.meta} if one.meta else {})}, ensure_ascii=False)
+def _encode(entry: Entry) -> str:
+    return json.dumps({"value": entry.value, **({"meta": entry.meta} if entry.meta else {})}, ensure_ascii=False)
 
 
 def _milliseconds(field: str, ttl: object) -> int:

@@ -1,4 +1,4 @@
-"""A key-value store searched by meaning: values in one store, the vectors of their texts in an index beside it."""
+"""A key-value store searched by meaning: values in a key-value store, the vectors of their texts in a vector index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ConfigError, StoreUnreachableError
 from ..forks import new_rlock
 from ..plugins import BUILT_IN, plugin
 from ..privacy.choice import PrivacySpec, policy_of
-from ..vectors import KNOWN, open_vectors
+from ..vectors import ACCEPTED, open_vectors
 from ..vectors.base import Fields, VectorIndex
 from ..vectors.memory import MemoryIndex
 from .base import Entry, Hits, KeyedStore, check_query
@@ -25,7 +25,7 @@ from .memory import InMemoryStore
 log = logging.getLogger(__name__)
 
 _MODELS = {"all-minilm-l6-v2": "minilm", "sentence-transformers/all-minilm-l6-v2": "minilm"}
-_AT_ONCE = 512  # texts embedded together
+_BATCH = 512  # texts embedded together
 
 
 class VectorMemoryStore(KeyedStore):
@@ -33,10 +33,10 @@ class VectorMemoryStore(KeyedStore):
 
         VectorMemoryStore(values=SqliteStore("notes.db"), vectors="milvus://host:19530?collection=notes")
 
-    `embedder` is any that Brain takes. `vectors` is where vectors lie: in this process, or any engine that Brain takes;
-    `values` is the store of the values themselves, a dictionary unless one is given. Vectors that are missing, because
-    the engine was away or is new, are made again from the values. Without an engine scores are exact cosines. A search
-    answers with the nearest values there are, near or far.
+    `embedder` is any that Brain takes. `vectors` is a vector engine as Brain takes it; by default vectors are in this
+    process. `values` is the store of the values, by default a dictionary. Vectors that the engine lacks, because it was
+    unreachable or is new, are computed again. Without an engine scores are exact cosines. A search returns the nearest
+    values, however far they are.
     """
 
     def __init__(
@@ -57,18 +57,18 @@ class VectorMemoryStore(KeyedStore):
         if values is not None and not isinstance(values, KeyedStore):
             raise checks.refuse("values", "a KeyedStore such as SqliteStore", values)
         if vectors is not None and not isinstance(vectors, str | VectorIndex):
-            raise checks.refuse("vectors", KNOWN, vectors)
+            raise checks.refuse("vectors", ACCEPTED, vectors)
         self.model: Embedder = embedder_for(embedder)
         self.values = InMemoryStore() if values is None else values
         self.index = open_vectors(vectors, "rmem_values") if isinstance(vectors, str) else vectors or MemoryIndex()
         self._lock = new_rlock()
         self._key_of: dict[int, str] = {}
         self._missing: dict[str, str] = {}  # keys whose vectors the index lacks, with their texts
-        self._unwanted: set[int] = set()  # numbers that it has and should not
-        for one in self.values._all():
-            self._key_of[_number(one.key)] = one.key
+        self._unwanted: set[int] = set()  # numbers of removed values that the index still has
+        for entry in self.values._all():
+            self._key_of[_number(entry.key)] = entry.key
         if self.index.count() != len(self._key_of):
-            self._missing = {one.key: one.text for one in self.values._all()}
+            self._missing = {entry.key: entry.text for entry in self.values._all()}
 
     @property
     def keys(self) -> list[str]:
@@ -78,30 +78,30 @@ class VectorMemoryStore(KeyedStore):
     @property
     def texts(self) -> list[str]:
         """Return the texts of all values, in the order of `keys`."""
-        return [one.text for one in self._all()]
+        return [entry.text for entry in self._all()]
 
     @property
     def embeds(self) -> list[Matrix]:
-        """The unit vectors of all values, in the order of `keys`; made anew from their texts."""
+        """Compute the unit vectors of all values, in the order of `keys`."""
         texts = self.texts
         return list(self._embed(texts)) if texts else []
 
     def _embed(self, texts: Sequence[str]) -> Matrix:
         return self.model.embed([_replace_surrogates(text) for text in texts])
 
-    def _put(self, given: Sequence[Entry]) -> None:
-        vectors = self._embed([one.text for one in given])  # first: an embedder that fails has changed nothing
+    def _put(self, entries: Sequence[Entry]) -> None:
+        vectors = self._embed([entry.text for entry in entries])  # first: if the embedder fails, nothing is changed
         with self._lock:
             try:
-                self._write([one.key for one in given], vectors)  # refuses another dimension before anything is kept
+                self._write([entry.key for entry in entries], vectors)  # first: it may refuse the dimension
             except StoreUnreachableError as error:
                 log.warning("%s", error)
-                self._missing |= {one.key: one.text for one in given}
-            self.values._put(given)
-            self._key_of |= {_number(one.key): one.key for one in given}
+                self._missing |= {entry.key: entry.text for entry in entries}
+            self.values._put(entries)
+            self._key_of |= {_number(entry.key): entry.key for entry in entries}
 
     def _write(self, keys: Sequence[str], vectors: Matrix) -> None:
-        """Bring vectors to the index. Texts without content have none."""
+        """Write vectors to the index. Texts without content have none."""
         held = np.flatnonzero(vectors.any(axis=1)).tolist()
         bare = [_number(key) for at, key in enumerate(keys) if at not in set(held)]
         if bare:
@@ -112,12 +112,12 @@ class VectorMemoryStore(KeyedStore):
             self._missing.pop(key, None)
 
     def _catch_up(self) -> None:
-        """Bring to the index what it lacks, and take away what it should not have."""
+        """Add the vectors that the index lacks, and delete those of removed values."""
         if self._unwanted:
             self.index.delete(sorted(self._unwanted))
             self._unwanted.clear()
         while self._missing:
-            part = dict(islice(self._missing.items(), _AT_ONCE))
+            part = dict(islice(self._missing.items(), _BATCH))
             self._write(list(part), self._embed(list(part.values())))
 
     def _get_many(self, keys: Sequence[str]) -> list[Entry | None]:
@@ -127,8 +127,8 @@ class VectorMemoryStore(KeyedStore):
         return self.values._keys()
 
     def search(self, query: str, top_k: int = 5) -> Hits:
-        """The nearest values, with their cosines; none for a query without content. While an engine cannot be reached,
-        the values' own search answers, by words."""
+        """Return the nearest values with their cosines; [] for a query without content. While the engine cannot be
+        reached, search the values by words."""
         count = check_query(query, top_k)
         if not self._key_of or not query.strip():
             return []
@@ -143,7 +143,9 @@ class VectorMemoryStore(KeyedStore):
             log.warning("%s; values are searched by words", error)
             return list(self.values.search(query, top_k))
         scores = {self._key_of[number]: score for number, score in found if number in self._key_of}
-        hits = [(one.key, one.value, scores[one.key]) for one in self._get_many(list(scores)) if one is not None]
+        hits = [
+            (entry.key, entry.value, scores[entry.key]) for entry in self._get_many(list(scores)) if entry is not None
+        ]
         if hits and not self.index.exact:
             cosines = self._embed([Entry(key, value, {}).text for key, value, _ in hits]) @ vector
             hits = [(key, value, float(score)) for (key, value, _), score in zip(hits, cosines, strict=True)]
@@ -170,7 +172,8 @@ class VectorMemoryStore(KeyedStore):
 
 
 def _spec_of(model_name: str) -> str:
-    """The guide names models as SentenceTransformers does; ours and those of plugins are known by their own names."""
+    """Return the embedder of a model name, which is one of ours, of a plugin, or of SentenceTransformers as in the
+    guide."""
     known = _MODELS.get(model_name.lower())
     if known is not None:
         return known
@@ -180,7 +183,7 @@ def _spec_of(model_name: str) -> str:
 
 
 def _number(key: str) -> int:
-    """The number of a key in an index: the same in every process."""
+    """Return the number of a key in the index: the same in every process."""
     return int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 

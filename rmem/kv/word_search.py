@@ -1,4 +1,4 @@
-"""Search values by their words without an index: in a dictionary, or in what Redis holds now."""
+"""Search texts by their words without a stored index, for the stores in memory and in Redis."""
 
 from __future__ import annotations
 

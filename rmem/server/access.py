@@ -89,9 +89,9 @@ class Access:
         return self._space().open_brain
 
     @property
-    def written(self) -> int:
+    def write_mark(self) -> int:
         """The mark up to which recalls have to see what was written."""
-        return self._space().written
+        return self._space().write_mark
 
     def note_write(self, mark: int) -> None:
         """Let recalls see what another process of this server has written."""
@@ -153,7 +153,7 @@ class Access:
         return self.context.spaces[0]
 
     def use_space(self) -> Space:
-        """The workspace, which stays open until it is given back to `spaces`."""
+        """Return the workspace, which stays open until it is given back to `spaces`."""
         return self.spaces.use(self.org, self.workspace_id, self.workspace, self.server, self.moves)
 
 
@@ -161,7 +161,7 @@ WorkspaceName = Annotated[str, Path(description="The name of a workspace.", max_
 
 
 def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
-    """A dependency for routes under /workspaces/{workspace}/…: the access of somebody with at least this role."""
+    """Return a dependency for routes under /workspaces/{workspace}/…: the access of somebody with at least this role."""
 
     async def look(
         request: Request, workspace: WorkspaceName, _bearer: Annotated[Any, Depends(BEARER)] = None
@@ -173,7 +173,7 @@ def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
 
 
 async def admitted(context: RequestContext, workspace: str, role: Role) -> Access:
-    """The access of whoever asks, to a workspace where it has at least this role."""
+    """Return the access of whoever asks, to a workspace where it has at least this role."""
     service, caller = context.service, _caller(context)
     if context.workspace_role is None:
         context.workspace_role = await workspace_role_of(service, caller, workspace)
@@ -187,7 +187,7 @@ async def admitted(context: RequestContext, workspace: str, role: Role) -> Acces
 
 
 def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
-    """A dependency for routes of the whole organisation."""
+    """Return a dependency for routes of the whole organisation."""
 
     async def look(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
         context: RequestContext = request.scope["context"]
@@ -202,7 +202,7 @@ def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
 
 
 async def anybody(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
-    """A dependency for routes that every valid token opens."""
+    """Return a dependency for routes that every valid token opens."""
     context: RequestContext = request.scope["context"]
     caller = _caller(context)
     return Access(caller.org, "", caller.member, caller.role, caller.token_id, context.service.spaces, context)

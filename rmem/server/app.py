@@ -75,7 +75,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 
 def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> FastAPI:
-    """A server as an ASGI application. `on_first_token` is told the admin's token when the data folder is new."""
+    """Return a server as an ASGI application. `on_first_token` is told the admin's token when the data folder is new."""
     service = open_service(settings, on_first_token=on_first_token)
     workers, recall_workers = Workers(settings), RecallWorkers(settings)
 
@@ -129,7 +129,7 @@ class _Prefix:
 
 
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
-    """The parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
+    """Return the parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
     make_folder(settings.data)
     control = Control(settings)
     tokens = Tokens(control, signing_secret(settings.data))

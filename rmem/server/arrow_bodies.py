@@ -17,7 +17,7 @@ _BYTES_OF_A_VALUE = 4
 
 
 def columns_of(body: bytes, most_bytes: int) -> dict[str, list[Any]]:
-    """The columns of an Arrow IPC stream as Python values, if they are not more than `most_bytes` can hold."""
+    """Return the columns of an Arrow IPC stream as Python values, if they are not more than `most_bytes` can hold."""
     pa = pyarrow()
     try:
         _refuse_compressed(pa, body)
@@ -51,7 +51,7 @@ def _check_size(pa: Any, table: Any, most_bytes: int) -> None:
 
 
 def _count(pa: Any, array: Any) -> int:
-    """How many values an array has, with those inside of lists."""
+    """Return how many values an array has, with those inside of lists."""
     kinds, type = pa.types, array.type
     nested = kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_fixed_size_list(type)
     return len(array) + (_count(pa, array.flatten()) if nested else 0)
@@ -97,7 +97,7 @@ def _is_compressed(metadata: bytes) -> bool:
 
 
 def _field(data: bytes, table: int, number: int) -> int | None:
-    """Where a field of a flatbuffer table lies; None where it is not set."""
+    """Return where a field of a flatbuffer table lies; None where it is not set."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     place = 4 + 2 * number
     if vtable < 0 or place >= struct.unpack_from("<H", data, vtable)[0]:

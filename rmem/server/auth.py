@@ -114,7 +114,7 @@ class AuthMiddleware:
             self._log_request(scope, context, time.perf_counter() - started)
 
     async def _check_request(self, scope: Scope, headers: Headers, context: RequestContext) -> Response | None:
-        """The answer to a request that may not come in."""
+        """Return the answer to a request that may not come in."""
         service, path = self._service, scope["path"]
         if service.settings.own_store is not None and (foreign := _foreign_host(headers)) is not None:
             return self._refuse("foreign", 403, foreign)
@@ -176,7 +176,7 @@ class AuthMiddleware:
         return problem(status, message, **more)
 
     def _most_bytes(self, path: str) -> int:
-        """How long a body may be. Those that this process reads hold everybody up, so they are short."""
+        """Return how long a body may be. Those that this process reads hold everybody up, so they are short."""
         most = self._service.settings.limits.body_bytes
         return most if _LONG_BODY.match(path) else min(most, SHORT_BODY)
 
@@ -186,7 +186,7 @@ class AuthMiddleware:
         return f"a body may have at most {most:,} bytes{where}"
 
     def _bounded(self, receive: Receive, headers: Headers, path: str) -> Receive:
-        """A body that is sent in pieces is counted; one with a length was compared already."""
+        """Return a body that is sent in pieces is counted; one with a length was compared already."""
         if headers.get(b"content-length"):
             return receive
         left = self._most_bytes(path)
@@ -294,7 +294,7 @@ class Headers:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A body that was read already, for whoever reads it next."""
+    """Return a body that was read already, for whoever reads it next."""
     given = False
 
     async def read() -> Message:
@@ -308,14 +308,14 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _foreign_host(headers: Headers) -> str | None:
-    """What is wrong with the Host of a request to a server for this machine alone: a name that was rebound to it."""
+    """Return what is wrong with the Host of a request to a server for this machine alone: a name that was rebound to it."""
     if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
         return "this server answers to this machine only: Host must be 127.0.0.1 or localhost"
     return None
 
 
 def foreign_page(method: str, headers: Headers) -> str | None:
-    """What tells that a request without a token may come from another web page; None if nothing does.
+    """Return what tells that a request without a token may come from another web page; None if nothing does.
 
     A page can send requests to any server, and its browser says so in `Origin` and `Sec-Fetch-Site`. Browsers that
     say neither cannot send JSON without asking first."""

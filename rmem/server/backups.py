@@ -31,7 +31,7 @@ _PLAIN = ("secret.key", "metrics.token", "server.toml")
 
 
 def backup(settings: ServerSettings, target: str | Path, on_progress: Progress | None = None) -> dict[str, Any]:
-    """A consistent copy of a server's data in a new folder; others may write meanwhile. What was acknowledged before it
+    """Return a consistent copy of a server's data in a new folder; others may write meanwhile. What was acknowledged before it
     began is in it."""
     if not settings.data.is_dir():
         raise StoreError(f"there is no server's data in {settings.data}; `rmem serve` makes it")

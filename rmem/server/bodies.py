@@ -35,12 +35,12 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 
 
 def to_json(document: object) -> bytes:
-    """A document as JSON."""
+    """Return a document as JSON."""
     return _encode(document).encode()
 
 
 def parse_json(given: bytes) -> Any:
-    """The JSON of a body."""
+    """Return the JSON of a body."""
     try:
         return json.loads(given, parse_constant=_no_number)
     except InputError:
@@ -60,7 +60,7 @@ def _no_number(name: str) -> float:
 
 
 def fields_of(body: object, kind: str, names: Collection[str], needed: Collection[str] = ()) -> Document:
-    """A body that is an object with no other fields than these, and with all that it must have."""
+    """Return a body that is an object with no other fields than these, and with all that it must have."""
     if not isinstance(body, dict):
         raise checks.refuse("the body", "a JSON object", body)
     checks.known_fields(kind, body, names)
@@ -71,7 +71,7 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
 
 
 def memory_document(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
-    """A memory for JSON; its vectors only where they were asked for."""
+    """Return a memory for JSON; its vectors only where they were asked for."""
     document = memory.to_dict(vectors=vectors)
     if not attachments:
         document["contents"] = without_attachments(memory.contents)
@@ -79,7 +79,7 @@ def memory_document(memory: Memory, *, vectors: bool = False, attachments: bool 
 
 
 def tag_of(memory: Memory) -> str:
-    """The ETag of a memory: it changes when the memory is changed, not when it is merely recalled."""
+    """Return the ETag of a memory: it changes when the memory is changed, not when it is merely recalled."""
     document = memory_document(memory)
     for name in ("last_access_time", "retrieval_count"):
         del document["metadata"][name]
@@ -99,12 +99,12 @@ def is_among(tag: str, wanted: str | None) -> bool:
 
 
 def cursor_of(*parts: object) -> str:
-    """Where a list goes on, in a form that need not be understood."""
+    """Return where a list goes on, in a form that need not be understood."""
     return urlsafe_b64encode(to_json(list(parts))).decode().rstrip("=")
 
 
 def parts_of(cursor: str, count: int) -> list[Any]:
-    """The reverse of `cursor_of`."""
+    """Return the reverse of `cursor_of`."""
     try:
         parts = json.loads(urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
     except (Base64Error, ValueError, RecursionError):

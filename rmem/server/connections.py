@@ -29,7 +29,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @classmethod
     def with_settings(cls, settings: ServerSettings) -> type[asyncio.Protocol]:
-        """The protocol for uvicorn, which calls it like a class."""
+        """Return the protocol for uvicorn, which calls it like a class."""
         return partial(cls, settings=settings)  # type: ignore[return-value]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

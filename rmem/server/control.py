@@ -315,7 +315,7 @@ class Control(Forking):
         return min((MAIN, *self._servers), key=lambda server: used.get(server, 0))
 
     def placement(self, workspace: str) -> Placement:
-        """Where a workspace is, by its id."""
+        """Return where a workspace is, by its id."""
         columns = (PLACEMENTS.c.server, PLACEMENTS.c.moves, PLACEMENTS.c.moving_to, PLACEMENTS.c.left)
         with self.reading() as link:
             row = link.execute(sa.select(*columns).where(PLACEMENTS.c.workspace == workspace)).first()
@@ -356,7 +356,7 @@ class Control(Forking):
     def members(
         self, org: str, workspace: str | None = None, *, after: str = "", limit: int = _SEVERAL
     ) -> list[Member]:
-        """Those of one workspace (by its id), or those of the whole organisation."""
+        """Return those of one workspace (by its id), or those of the whole organisation."""
         asked = sa.select(MEMBERS.c.member, MEMBERS.c.role, MEMBERS.c.created).where(
             MEMBERS.c.org == org, MEMBERS.c.workspace == (workspace or ""), MEMBERS.c.member > after
         )
@@ -393,7 +393,7 @@ class Control(Forking):
         return True
 
     def role_of(self, org: str, member: str, workspace: str | None) -> Role | None:
-        """The higher of somebody's roles in the organisation and in a workspace (by its id)."""
+        """Return the higher of somebody's roles in the organisation and in a workspace (by its id)."""
         asked = sa.select(sa.func.max(MEMBERS.c.role)).where(
             MEMBERS.c.org == org, MEMBERS.c.member == member, MEMBERS.c.workspace.in_(("", workspace or ""))
         )
@@ -456,7 +456,7 @@ class Control(Forking):
 
 
 def known_name(field: str, value: object) -> str:
-    """The name of an organisation or a workspace."""
+    """Return the name of an organisation or a workspace."""
     if not isinstance(value, str) or not _NAME.match(value):
         raise checks.refuse(field, "1 to 63 letters, digits, '.', '_' or '-', the first a letter or digit", value)
     return value

@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _types(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """The type of each column, from the kind and the dimension of a table's. What has no other is a text."""
+    """Return the type of each column, from the kind and the dimension of a table's. What has no other is a text."""
     from deeplake import types
 
     plain = {
@@ -41,7 +41,7 @@ def _types(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _make(task: dict[str, Any]) -> dict[str, Any]:
-    """A dataset with the rows of a table, which come as columns."""
+    """Return a dataset with the rows of a table, which come as columns."""
     import deeplake
 
     dataset = deeplake.create(Path(task["folder"]).as_uri(), schema=_types(task["columns"]))
@@ -66,7 +66,7 @@ def _given(name: str, kind: str, values: list[Any]) -> list[Any]:
 
 
 def _read(task: dict[str, Any]) -> dict[str, Any]:
-    """The rows that were appended behind the first `known` ones, as columns."""
+    """Return the rows that were appended behind the first `known` ones, as columns."""
     import deeplake
 
     dataset = deeplake.open_read_only(Path(task["folder"]).as_uri())

@@ -57,7 +57,7 @@ class Copy:
     lock: Lock = field(default_factory=Lock)
 
     def path(self, key: str) -> Path:
-        """The file of an object."""
+        """Return the file of an object."""
         if not _KEY.match(key) or ".." in key.split("/"):
             raise HTTPException(400, "the name of an object must be a plain path")
         return self.folder / key
@@ -74,7 +74,7 @@ class Datasets:
             shutil.rmtree(left, ignore_errors=True)
 
     def open(self, access: Access, name: str, *, writable: bool) -> Copy:
-        """A new copy of a table."""
+        """Return a new copy of a table."""
         try:
             require("deeplake", "the server")
         except ConfigError as error:
@@ -121,7 +121,7 @@ class Datasets:
             shutil.rmtree(one.folder, ignore_errors=True)
 
     def find(self, access: Access, id: str) -> Copy:
-        """An open copy of the caller's organisation and workspace."""
+        """Return an open copy of the caller's organisation and workspace."""
         with self._lock:
             copy = self._copies.get(access.org, {}).get(id)
         if copy is None or copy.workspace_id != access.workspace_id:
@@ -130,7 +130,7 @@ class Datasets:
         return copy
 
     def workspace_of(self, org: str, id: str) -> str | None:
-        """The name of the workspace that a copy is of."""
+        """Return the name of the workspace that a copy is of."""
         with self._lock:
             copy = self._copies.get(org, {}).get(id)
         return None if copy is None else copy.workspace
@@ -192,7 +192,7 @@ def _json(name: str, value: Any) -> Any:
 
 
 def _call(task: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """What the child tells; it gets nothing of this process's environment that it does not need."""
+    """Return what the child tells; it gets nothing of this process's environment that it does not need."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT", "LANG") if name in os.environ}
     try:
         done = subprocess.run(

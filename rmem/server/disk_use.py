@@ -86,7 +86,7 @@ class DiskUse:
 
 
 def used_bytes(folder: Path) -> int:
-    """What the files of a folder hold; pages that SQLite has free for what comes next are not counted."""
+    """Return what the files of a folder hold; pages that SQLite has free for what comes next are not counted."""
     total = 0
     for path in folder.rglob("*"):
         try:
@@ -102,7 +102,7 @@ def used_bytes(folder: Path) -> int:
 
 
 def database_bytes(address: str, org: str) -> int:
-    """What the workspaces of an organisation take in a PostgreSQL database: tables as the database measures them,
+    """Return what the workspaces of an organisation take in a PostgreSQL database: tables as the database measures them,
     memories by a sample of them."""
     import psycopg
 

@@ -24,7 +24,7 @@ td { padding: .1em 1em .1em 0; vertical-align: top; }
 
 
 def docs_page(app: FastAPI) -> HTMLResponse:
-    """The page of all routes."""
+    """Return the page of all routes."""
     document = app.openapi()
     body = "".join(_page(document))
     return HTMLResponse(body, headers={"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"})
@@ -73,7 +73,7 @@ def _contents(document: dict[str, Any], title: str, described: dict[str, Any]) -
 
 
 def _resolved(document: dict[str, Any], schema: Any, inside: frozenset[str]) -> Any:
-    """A schema with what it refers to in place; a reference to itself stays a name."""
+    """Return a schema with what it refers to in place; a reference to itself stays a name."""
     if isinstance(schema, list):
         return [_resolved(document, one, inside) for one in schema]
     if not isinstance(schema, dict):

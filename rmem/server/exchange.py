@@ -20,7 +20,7 @@ SHORT_BODY = 256 * 1024
 
 
 def body_schema(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
-    """The body of a request for the OpenAPI document; with `several`, one of them or a list."""
+    """Return the body of a request for the OpenAPI document; with `several`, one of them or a list."""
     schema: dict[str, Any] = form.model_json_schema()
     if several:
         schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1, "maxItems": MOST_AT_ONCE}]}
@@ -28,7 +28,7 @@ def body_schema(form: type[BaseModel], *, several: bool = False) -> dict[str, An
 
 
 def json_body(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
-    """A dependency that reads the body of a request: an object with the fields of the form."""
+    """Return a dependency that reads the body of a request: an object with the fields of the form."""
     names = list(form.model_fields)
     needed = [name for name, field in form.model_fields.items() if field.is_required()]
 
@@ -39,7 +39,7 @@ def json_body(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine
 
 
 async def whole_body(receive: Receive) -> bytes:
-    """The body of a request, in one piece."""
+    """Return the body of a request, in one piece."""
     parts = []
     while True:
         message = await receive()
@@ -51,7 +51,7 @@ async def whole_body(receive: Receive) -> bytes:
 
 
 def json_response(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer as it is, without a model in between."""
+    """Return a JSON answer as it is, without a model in between."""
     return Response(to_json(document), status, headers, media_type="application/json")
 
 
@@ -76,7 +76,7 @@ class Stream(StreamingResponse):
 
 
 def tagged_response(request: Request, document: object, tag: str | None = None) -> Response:
-    """A JSON answer with an ETag (of the body, if none is given), or 304 if the caller has it."""
+    """Return a JSON answer with an ETag (of the body, if none is given), or 304 if the caller has it."""
     content = to_json(document)
     mark = tag or tag_of_bytes(content)
     headers = {"ETag": mark, "Cache-Control": "private, no-cache"}

@@ -57,7 +57,7 @@ class Answers:
         self._running: set[tuple[str, str]] = set()
 
     def claim(self, claim: Claim) -> Response | receipts.Request:
-        """The answer that a request gets; or what it is to be run under, until `release`."""
+        """Return the answer that a request gets; or what it is to be run under, until `release`."""
         own = claim.scope, claim.key
         with self._lock:
             running = own in self._running
@@ -204,12 +204,12 @@ class Recorder:
 
 
 def key_of(value: str) -> str | None:
-    """The key of a header, or None where it is none."""
+    """Return the key of a header, or None where it is none."""
     return value if _KEY.match(value) else None
 
 
 def fingerprint(method: str, path: str, query: bytes, content_type: str, body: bytes) -> str:
-    """What makes two requests the same one."""
+    """Return what makes two requests the same one."""
     parts = (
         method.encode(),
         path.encode("utf-8", "surrogatepass"),

@@ -68,7 +68,7 @@ class ServerHost(Host):
         return await access.write(call)
 
     def error_text(self, error: RemanenceError, asked: RequestInfo) -> str:
-        """What concerns the server's own files is logged, not told."""
+        """Return the message for the client; log errors that concern the server's own files instead of showing them."""
         if isinstance(error, StoreClosedError):
             return "there is no such workspace"
         if status_of(error) < 500:
@@ -80,7 +80,7 @@ class ServerHost(Host):
 
 
 def manager_of(service: Service) -> StreamableHTTPSessionManager:
-    """What answers requests: each by itself, with one JSON document."""
+    """Return what answers requests: each by itself, with one JSON document."""
     logging.getLogger("mcp").setLevel(logging.WARNING)  # at INFO it tells what callers wrote
     return StreamableHTTPSessionManager(
         build(ServerHost()).low_level,

@@ -19,14 +19,14 @@ _OPEN = 8  # logs that stay open, for organisations that change often
 
 
 def log_address(settings: ServerSettings, org: str) -> str:
-    """Where the log of an organisation is kept."""
+    """Return where the log of an organisation is kept."""
     if settings.store is None:
         return str(settings.data / f"organization-{org}.db")
     return tenant_address(settings.store, f"{org}/organization")
 
 
 def tenant_address(store: str, tenant: str) -> str:
-    """The address of one tenant of a PostgreSQL database."""
+    """Return the address of one tenant of a PostgreSQL database."""
     return f"{store}{'&' if '?' in store else '?'}tenant={quote(tenant, safe='')}"
 
 
@@ -47,12 +47,12 @@ class OrganizationLogs:
             self._log(org).record(config.user(), action, **told)
 
     def entries(self, org: str, **which: Any) -> list[AuditEntry]:
-        """The newest entries, newest first, as `AuditLog.audit` gives them."""
+        """Return the newest entries, newest first, as `AuditLog.audit` gives them."""
         with self._opened(org) as log:  # apart from those for writing: a long look holds up nobody's changes
             return log.audit(**which)
 
     def broken(self, org: str) -> list[int]:
-        """The numbers of entries that are not as they were written."""
+        """Return the numbers of entries that are not as they were written."""
         with self._opened(org) as log:
             return log.broken_audit()
 

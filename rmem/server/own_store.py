@@ -27,7 +27,7 @@ _REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" con
 
 
 def own_settings(address: str, folder: Path) -> ServerSettings:
-    """The settings of a server on one's own store; `folder` is empty and for its owner alone."""
+    """Return the settings of a server on one's own store; `folder` is empty and for its owner alone."""
     return ServerSettings(data=folder, own_store=address, host=HOST, port=0, workers=0, session_seconds=SESSION_SECONDS)
 
 
@@ -65,7 +65,7 @@ def serve_own(settings: ServerSettings, on_ready: Callable[[str], None]) -> None
 
 
 def redirecting_file(folder: Path, link: str) -> Path:
-    """A page for its owner alone that leads to a link: arguments of a browser's command are seen by all users."""
+    """Return a page for its owner alone that leads to a link: arguments of a browser's command are seen by all users."""
     path = folder / "open.html"
     make_file(path)
     path.write_text(_REDIRECT.format(escape(link)), encoding="utf-8")

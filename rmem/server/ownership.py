@@ -42,7 +42,7 @@ def check_change(access: Access, memory: Memory) -> None:
 
 
 def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a memory to remember, with its author; refuse one in somebody else's name, and one that would take
+    """Return the fields of a memory to remember, with its author; refuse one in somebody else's name, and one that would take
     the place of another member's."""
     given, place = dict(fields), fields.get("place")
     if isinstance(place, str):
@@ -72,7 +72,7 @@ def check_fields(access: Access, memory: Memory, changes: Mapping[str, Any]) -> 
 
 
 def visible_lines(access: Access, lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of an export, several at a time, without others' personal memories."""
+    """Yield the lines of an export, several at a time, without others' personal memories."""
     for several in lines:
         if _PERSONAL.encode() not in several:
             yield several
@@ -97,7 +97,7 @@ def check_lines(access: Access, lines: Iterable[bytes]) -> None:
 
 
 def hidden(access: Access, where: Filter) -> list[Memory]:
-    """The memories inside a filter that whoever asks may not know of."""
+    """Return the memories inside a filter that whoever asks may not know of."""
     told = where.to_dict()
     tags = told.get("tags", {})
     if tags.get("scope", "personal") != "personal":

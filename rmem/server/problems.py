@@ -32,7 +32,7 @@ _LONGEST = 4000  # characters of a message: it may quote a value that the reques
 
 
 def problem(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
-    """The answer that tells an error."""
+    """Return the answer that tells an error."""
     shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
     body = json.dumps({"error": shown, **more}).encode("ascii")
     given = dict(headers or {})
@@ -59,7 +59,7 @@ def status_of(error: Exception) -> int:
 
 
 def error_response(error: RemanenceError | UnicodeEncodeError, request_id: str) -> Response:
-    """An error of this package as an answer. What concerns the server's own files is logged, not told."""
+    """Return an error of this package as an answer. What concerns the server's own files is logged, not told."""
     if isinstance(error, UnicodeEncodeError):
         return problem(400, f"the request must be valid Unicode: {error.reason}")
     status = status_of(error)

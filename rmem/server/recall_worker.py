@@ -36,12 +36,12 @@ def request_note(access: Access) -> dict[str, Any]:
         "member": access.member,
         "role": access.role,
         "id": access.context.id,
-        "written": access.written,
+        "written": access.write_mark,
     }
 
 
 def recall_of(note: dict[str, Any]) -> Recall:
-    """The recall that an answer tells of."""
+    """Return the recall that an answer describes."""
     return Recall(**note["recall"]).with_hits(note["hits"])
 
 
@@ -78,7 +78,7 @@ class _Frames:
         self._held = bytearray()
 
     def next(self) -> Frame | None:
-        """The next one; None at the end. What has arrived of it is kept when the socket's timeout passes."""
+        """Return the next one; None at the end. What has arrived of it is kept when the socket's timeout passes."""
         while True:
             if len(self._held) >= HEAD.size:
                 note, body = HEAD.unpack_from(self._held)

@@ -52,7 +52,7 @@ class _RecallWorker:
 
     @classmethod
     async def start(cls, settings: ServerSettings, access: Access, body: bytes) -> _RecallWorker:
-        """A new one, when it has answered a recall that nobody waits for: by that it has loaded an index."""
+        """Return a new one, when it has answered a recall that nobody waits for: by that it has loaded an index."""
         reader, writer = await asyncio.open_connection(sock=host.fork(recalls=True), limit=1 << 20)
         made = cls(reader, writer, settings)
         try:
@@ -142,7 +142,7 @@ class RecallWorkers:
         return [worker.pid for worker in self._all]
 
     async def answer(self, access: Access, body: bytes) -> Response:
-        """The answer to a recall, when it is the turn of its organisation."""
+        """Return the answer to a recall, when it is the turn of its organisation."""
         self._at_once[access.org] += 1
         is_few = self._at_once[access.org] < _CROWD and self._of_few < _CROWD
         try:
@@ -165,7 +165,7 @@ class RecallWorkers:
                 del self._at_once[access.org]
 
     async def _remote_recall(self, access: Access, body: bytes) -> Response | None:
-        """The answer of a worker; None where there is none."""
+        """Return the answer of a worker; None where there is none."""
         self._all = [worker for worker in self._all if not worker.ended]
         if not self._all:
             return None

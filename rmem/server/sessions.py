@@ -99,14 +99,14 @@ class Sessions:
 
 
 def cookie_name(host: str) -> str:
-    """The name of the cookie, by the Host header: browsers send cookies to every port of a host, so that two servers on
+    """Return the name of the cookie, by the Host header: browsers send cookies to every port of a host, so that two servers on
     one machine would take each other's away."""
     port = host.rpartition(":")[2]
     return f"{_COOKIE}_{port}" if port.isdigit() and port.isascii() else _COOKIE
 
 
 def session_id(cookies: str, host: str) -> str:
-    """The id of the session in a Cookie header; empty if there is none."""
+    """Return the id of the session in a Cookie header; empty if there is none."""
     wanted = cookie_name(host)
     for part in cookies.split(";"):
         name, _, value = part.strip().partition("=")

@@ -26,7 +26,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def _cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -146,7 +146,7 @@ class ServerSettings:
             raise ConfigError(f"a server without tokens listens on this machine only (127.0.0.1), not on {self.host}")
 
     def place(self, server: str) -> str:
-        """The address of the database that is called `server`."""
+        """Return the address of the database that is called `server`."""
         if server == MAIN and self.store is not None:
             return self.store
         if server not in self.servers:

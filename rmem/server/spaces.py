@@ -64,20 +64,20 @@ class Space:
     def _opened(self) -> Brain:
         if self._brain is None:
             self._brain = Brain(self.address, embedder=self._settings.embedder)
-            self._brain.store.written = self._written
+            self._brain.store.write_mark = self._written
         return self._brain
 
     @property
-    def written(self) -> int:
+    def write_mark(self) -> int:
         """The mark of the last write to its memories through this server; recalls see what was written up to it."""
         brain = self._brain
-        return self._written if brain is None else max(self._written, brain.store.written)
+        return self._written if brain is None else max(self._written, brain.store.write_mark)
 
     def note_write(self, mark: int) -> None:
         """Let recalls see what another process of this server has written."""
         self._written = max(self._written, mark)
         if (brain := self._brain) is not None:
-            brain.store.written = mark
+            brain.store.write_mark = mark
 
     @property
     def tables(self) -> Workspace:
@@ -177,7 +177,7 @@ class Spaces:
         return len(self._open)
 
     def use(self, org: str, id: str, name: str, server: str = MAIN, moves: int = 0) -> Space:
-        """A workspace that stays open until it is given back by `leave`. If it was moved to another server since it was
+        """Return a workspace that stays open until it is given back by `leave`. If it was moved to another server since it was
         opened, it is opened there; whoever still uses the old one finishes with that."""
         with self._change:
             if id in self._gone:
@@ -200,7 +200,7 @@ class Spaces:
         return space
 
     def replicas_left_out(self) -> int:
-        """How many replicas answer no recalls at the moment, as far as a workspace is open that knows."""
+        """Return how many replicas answer no recalls at the moment, as far as a workspace is open that knows."""
         with self._change:
             brains = [space.open_brain for space in self._open.values()]
         states = next((brain.store.replica_states() for brain in brains if brain is not None), ())
@@ -222,7 +222,7 @@ class Spaces:
                 break
             if not space.users:
                 chosen.append(self._open.pop(id))
-                self._keep_mark(id, space.written)
+                self._keep_mark(id, space.write_mark)
         return chosen
 
     def note_write(self, id: str, mark: int) -> None:

@@ -80,7 +80,7 @@ class Tokens:
         days: float = 90.0,
         label: str = "",
     ) -> tuple[str, TokenRecord]:
-        """A new token, which is told once and kept nowhere, and what is kept of it."""
+        """Return a new token, which is told once and kept nowhere, and what is kept of it."""
         now = time.time()
         expires = now + checks.number("days", days, low=1 / 86_400, high=MAX_DAYS) * DAY
         name = secrets.token_hex(16)
@@ -139,7 +139,7 @@ class Tokens:
                 return False, None
 
     def workspace_role(self, caller: Caller, workspace: str) -> WorkspaceRole | None:
-        """What a caller may do in a workspace, by its name; None where it may not know of it.
+        """Return what a caller may do in a workspace, by its name; None where it may not know of it.
 
         One that does not exist, one of another organisation and one without a role cost the same two questions.
         """
@@ -155,7 +155,7 @@ class Tokens:
         return found
 
     def role_in_organization(self, caller: Caller) -> Role | None:
-        """What a caller may do in the whole organisation; None for one that only has workspaces."""
+        """Return what a caller may do in the whole organisation; None for one that only has workspaces."""
         if caller.workspace is not None:
             return None
         role = self._control.role_of(caller.org, caller.member, None)
@@ -169,7 +169,7 @@ class Tokens:
 
 
 def signing_secret(data: Path) -> str:
-    """The secret that signs tokens: $RMEM_SERVER_SECRET, or a file of the data folder that is made once."""
+    """Return the secret that signs tokens: $RMEM_SERVER_SECRET, or a file of the data folder that is made once."""
     given = os.environ.get("RMEM_SERVER_SECRET", "")
     if given:
         if len(given) < 32:
@@ -179,7 +179,7 @@ def signing_secret(data: Path) -> str:
 
 
 def secret_file(path: Path) -> str:
-    """A secret in a file that only this user can read, made when there is none."""
+    """Return a secret in a file that only this user can read, made when there is none."""
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         make_file(fresh)

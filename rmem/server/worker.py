@@ -45,30 +45,30 @@ class Frame(NamedTuple):
 
 
 def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
-    """A message between the server and a worker: a note as JSON, and a body."""
+    """Return a message between the server and a worker: a note as JSON, and a body."""
     head = json.dumps(note).encode()
     return HEAD.pack(len(head), len(body)) + head + body
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Frame:
-    """The next message; IncompleteReadError at the end."""
+    """Return the next message; IncompleteReadError at the end."""
     head, length = HEAD.unpack(await reader.readexactly(HEAD.size))
     note = json.loads(await reader.readexactly(head))
     return Frame(note, await reader.readexactly(length) if length else b"")
 
 
 def settings_note(settings: ServerSettings) -> dict[str, Any]:
-    """What a worker is told first."""
+    """Return what a worker is told first."""
     return {**asdict(settings), "data": str(settings.data)}
 
 
 def settings_of(note: dict[str, Any]) -> ServerSettings:
-    """The reverse of `settings_note`."""
+    """Return the reverse of `settings_note`."""
     return ServerSettings(**{**note, "data": Path(note["data"]), "limits": Limits(**note["limits"])})
 
 
 def request_note(scope: Scope, context: RequestContext) -> dict[str, Any]:
-    """A request, without its body, and who may do what by it."""
+    """Return a request, without its body, and who may do what by it."""
     assert context.caller is not None
     assert context.workspace_role is not None
     return {
@@ -149,7 +149,7 @@ class _Answer:
         except _ReaderGone:
             pass
         finally:
-            written = max((space.written for space in context.spaces), default=0)
+            written = max((space.write_mark for space in context.spaces), default=0)
             context.leave()
         replayed = request is not None and request.replayed
         self._writer.write(

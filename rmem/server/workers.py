@@ -55,7 +55,7 @@ class _Host:
             return self._link
 
     def fork(self, *, recalls: bool = False) -> socket.socket:
-        """The link to a new worker, or recall worker."""
+        """Return the link to a new worker, or recall worker."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self.start(), [FOR_RECALLS if recalls else FOR_REQUESTS], [theirs.fileno()])
@@ -200,7 +200,7 @@ class _Answer:
             gone.cancel()
 
     async def _next(self) -> Frame:
-        """The next message; a worker that is not done long after its time limit is not waited for."""
+        """Return the next message; a worker that is not done long after its time limit is not waited for."""
         frame = asyncio.ensure_future(self._worker.next())
         while True:
             left = self._begun + self._limit + max(_GRACE, _GRACE * self._limit) - self._loop.time()

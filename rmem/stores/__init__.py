@@ -1,4 +1,4 @@
-"""Stores: where memories are kept. `base` is the contract; `open_store` finds the store for an address."""
+"""Stores of memories. `base` is the contract; `open_store` opens the store of an address."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def open_store(address: str | Path, **options: Any) -> RecordStore:
-    """The store behind ":memory:", a path, "sqlite:///path", "postgresql://…", "redis://…" or a plugin's "name://…".
-    Options are the store's own."""
+    """Open the store at ":memory:", a path, "sqlite:///path", "postgresql://…", "redis://…" or a plugin's "name://…".
+    `options` are those of the store."""
     if str(address) == ":memory:":
         from .memory import InMemoryRecordStore
 
         options.pop("durability", None)
-        Encryption.of(options.pop("encryption", None) or False)  # checked; nothing of it comes to a disk
+        Encryption.of(options.pop("encryption", None) or False)  # only checked: nothing is written to disk
         return InMemoryRecordStore(**options)
     path = str(address)
     scheme, separator, rest = path.partition("://")
@@ -75,7 +75,7 @@ def sqlite_path(address: str | Path) -> Path:
 
 
 def is_postgres(address: str | Path) -> bool:
-    """Whether an address leads to PostgreSQL."""
+    """Whether an address is that of a PostgreSQL database."""
     scheme, separator, _ = str(address).partition("://")
     return bool(separator) and scheme.partition("+")[0] in ("postgresql", "postgres")
 
@@ -103,13 +103,13 @@ def _from_plugin(scheme: str, address: str, options: dict[str, Any]) -> RecordSt
 
     found = plugin("store", scheme)
     if found is None:
-        others = "".join(f", {one.name}://…" for one in installed("store") if one.problem is None)
+        others = "".join(f", {plugin.name}://…" for plugin in installed("store") if plugin.problem is None)
         raise ConfigError(
             f"no store for {scheme}:// addresses; known: a path, sqlite:///path/to/file.db, postgresql://…, "
             f"redis://…, :memory:{others}"
         )
     from .plugins import open_plugin
-    from .values import as_records
+    from .value_records import as_records
 
     _refuse_encryption(scheme, options)
     return as_records(open_plugin(found, address, **options))

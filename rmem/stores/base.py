@@ -1,6 +1,6 @@
-"""The store contract, on two levels. A plugin that keeps values needs the four methods of MemoryStore; a store
-that serves recall is a RecordStore: what is abstract there every store needs, the rest has a default. What only some
-stores offer is in `capabilities`. `rmem.testing` holds the suite that every store passes."""
+"""The contract of stores. A plugin that stores values by key implements the four methods of MemoryStore; a store for
+recall is a RecordStore, whose non-abstract methods have defaults. What only some stores offer is in `capabilities`.
+`rmem.testing` has the tests that every store must pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .packing import placed
 from .vectors import EmbedderIdentity, Vector
 
 Progress = Callable[[int, int | None], None]
-"""Called with how many are done and how many there are (None while that is unknown)."""
+"""Called with how many are done, and the total (None while it is unknown)."""
 
 if TYPE_CHECKING:
     from ..crypto.encryption import Encryption
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Result = TypeVar("Result")
 Order = Literal["oldest", "newest", "importance", "step", "last step"]
-_MOST_NOTED = 1000  # of them
+_MAX_FEEDBACK = 1000  # in the metadata
 ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step", "last step")
 
 
@@ -40,24 +40,24 @@ class MemoryStore(ABC, Generic[T]):
 
     @abstractmethod
     def add(self, key: str, value: T, meta: dict[str, Any] | None = None) -> None:
-        """Keep a value; one with the same key is replaced."""
+        """Store a value; replace the one with the same key."""
 
     @abstractmethod
     def get(self, key: str) -> T | None:
-        """The value, or None."""
+        """Return the value, or None."""
 
     @abstractmethod
     def search(self, query: str, top_k: int = 5) -> list[tuple[str, T, float]]:
-        """(key, value, score) of the best matches, best first."""
+        """Return (key, value, score) of the best matches, best first."""
 
     @abstractmethod
     def forget(self, key: str) -> bool:
-        """Remove a value; whether there was one."""
+        """Remove a value; return whether there was one."""
 
 
 @dataclass(slots=True)
 class StoreStats:
-    """What a store holds."""
+    """Statistics of a store."""
 
     memories: int
     by_agent: dict[str, int] = field(default_factory=dict)
@@ -75,19 +75,19 @@ class StoreStats:
 
 
 class Size(NamedTuple):
-    """The bytes of memories that are packed: as they are, and before."""
+    """Bytes of packed memories, and of the same memories unpacked."""
 
     packed: int
     unpacked: int
 
 
 class Trace(NamedTuple):
-    """What the forgetting curve needs to know of a memory. Recalls that were judged useless do not count."""
+    """The data of a memory that the forgetting curve needs. Recalls with negative feedback do not count."""
 
     memory_id: str
     importance: float
     when: float
-    """The time that it is about, which may be long before it was kept."""
+    """The time that it is about, which may be long before it was stored."""
     last_used: float
     """When it was last recalled, or `when`."""
     recalls: int
@@ -106,22 +106,21 @@ class SetAside(NamedTuple):
 
 
 class Edited(NamedTuple):
-    """What an edit makes of a memory (None: it is removed), and the entry for the audit log, if it gets one."""
+    """The result of an edit: the new memory (None: it is removed), and the entry for the audit log, if any."""
 
     memory: Memory | None
     who: str = ""
     action: str = ""
-    """What the audit log calls it; empty for no entry."""
+    """The action in the audit log; "" for no entry."""
     detail: Mapping[str, Any] = {}
 
 
 Edit = Callable[[Memory | None], Edited | None]
-"""Takes a memory, or None where there is none, and returns None to change nothing. It may be called several times."""
+"""Called with a memory, or None if there is none; returns None to change nothing. May be called several times."""
 
 
 class ReplicaState(NamedTuple):
-    """What is known of a replica: how many seconds it may be behind, if that is known, and why it is left out, if it
-    is."""
+    """The state of a replica: how many seconds it may be behind, if known, and why it is not used, if so."""
 
     server: str
     staleness: float | None
@@ -131,50 +130,50 @@ class ReplicaState(NamedTuple):
 class RecordStore(MemoryStore[Memory]):
     """Memories with their words, vectors and context.
 
-    A write that returned is durable and is found by every later call, in every process. `owner` names the
-    embedder of the vectors to be written; a store that holds vectors of another refuses them. `encryption` says what
-    the store encrypts, if it can.
+    When a write returns, it is durable and every later call in every process finds it. `embedder_identity` is the
+    embedder of the vectors to be written; a store with vectors of another one refuses them. `encryption` says what the
+    store encrypts, if it can.
     """
 
     capability: ClassVar[str | None] = None
-    """The name of what a subclass in `capabilities` adds."""
+    """The name of the capability, in subclasses in `capabilities`."""
     embedder_identity: EmbedderIdentity | None = None
     encryption: Encryption | None = None
     copies: Sequence[HotStore] = ()
-    """Stores at hand in this process that hold some of its memories a second time."""
+    """Open stores of this process that hold copies of some memories."""
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Return the names of what this store offers beside the contract."""
+        """Return the names of the optional capabilities of this store."""
         own = (vars(cls).get("capability") for cls in type(self).__mro__)
         return frozenset(name for name in own if name is not None)
 
     @abstractmethod
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Keep memories, all or none, and return them as kept.
+        """Store memories, all or none, and return them as stored.
 
         An empty `memory_id` is filled in (`agent-step-timestamp`, unique), a negative `step_number` becomes the
-        agent's next step (one after its highest), and vectors are kept at unit length. A memory whose id is known
+        agent's next step (one after its highest), and vectors are scaled to unit length. A memory whose id exists
         replaces the old one and keeps its place in the session.
         """
 
     @abstractmethod
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        """Keep, replace or remove a memory by what `edit` makes of it, and add the entry to the audit log, if the store
-        has one: all in one transaction. Return the memory as it is then.
+        """Add, replace or remove a memory as `edit` decides, and add the entry to the audit log, if the store has one:
+        all in one transaction. Return the memory as it is then.
 
-        This is the only way to change a memory that depends on what it is; everything else is built on it. A store
-        that cannot lock may call `edit` again when the memory was changed meanwhile.
+        All changes that depend on the present memory are built on this method. A store that cannot lock may call `edit`
+        again if the memory was changed meanwhile.
         """
 
     def change(self, memory_id: str, edit: Callable[[Memory], Memory]) -> Memory | None:
-        """`edit` for a memory that exists, without an entry in the audit log; None if there is none."""
+        """Edit an existing memory without an entry in the audit log; return None if there is none."""
         return self.edit(memory_id, lambda memory: None if memory is None else Edited(edit(memory)))
 
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
-        """Put memories into a tier; how many there were. Text and contents come back from every tier as they were
-        given; vectors are shorter in `im` and `ltm`, so that a memory on its way up needs its own again: without it
-        it keeps the direction that the short one tells, or none."""
+        """Move memories to a tier; return how many exist. Text and contents are the same in every tier; vectors are
+        compressed in `im` and `ltm`, so that a memory that moves up needs its original in `vectors`. Without it, its
+        vector is approximated from the compressed one."""
         checks.one_of("tier", tier, TIERS)
         given = vectors or {}
         return sum(
@@ -184,117 +183,119 @@ class RecordStore(MemoryStore[Memory]):
 
     @abstractmethod
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
-        """The memories with these ids, in this order."""
+        """Return the memories with these ids, in this order."""
 
     @abstractmethod
     def forget_many(self, keys: Sequence[str]) -> int:
-        """Remove memories; how many there were."""
+        """Remove memories; return how many there were."""
 
     @abstractmethod
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0
     ) -> list[Memory]:
-        """Memories inside the filter."""
+        """Return the memories that match a filter."""
 
     @abstractmethod
     def count(self, where: Filter | None = None) -> int:
-        """How many memories are inside the filter."""
+        """Count the memories that match a filter."""
 
     @abstractmethod
     def match(self, query: str, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
-        """BM25 of the words of `query`, its statistics taken inside the filter; best first."""
+        """Return the best memories by BM25, with scores; term statistics are those of the rows that match the
+        filter."""
 
     @abstractmethod
     def nearest(self, vector: Vector, where: Filter | None = None, k: int = 10) -> list[tuple[Memory, float]]:
-        """The highest cosines; best first."""
+        """Return the memories with the highest cosines, best first."""
 
     @abstractmethod
     def filtered_rows(self, where: Filter) -> FilteredRows:
-        """The rows inside the filter as the recall engine reads them."""
+        """Return the rows that match a filter, for the recall engine."""
 
     def candidates(self, where: Filter) -> FilteredRows | CandidateSource:
-        """The same for one question: a store that searches by itself gathers the candidates for it."""
+        """Return the rows that match a filter for one question; a store that searches itself returns a
+        CandidateSource."""
         return self.filtered_rows(where)
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:
-        """Do what reads several times. Nothing that it sees is older than this call; a store may show it all of one
-        moment, and may do it again when a connection was lost."""
+        """Run `work`, which reads several times, in one snapshot if the store has them. It sees everything that was
+        written before this call; it may be run again if a connection is lost."""
         return work()
 
     def recall_transaction(self, work: Callable[[], Result]) -> Result:
-        """The same for a recall, which may be answered by a replica: it may miss what others wrote in the last moments,
-        as far as the store allows, but nothing that was written up to the mark `written`."""
+        """Run the reads of a recall, possibly on a replica: they may miss the latest writes of others, as far as the
+        store allows, but see everything up to `write_mark`."""
         return self.read_transaction(work)
 
     def replica_states(self) -> Sequence[ReplicaState]:
-        """How the replicas are that answer its recalls; none where it has none."""
+        """Return the states of the replicas; empty if there are none."""
         return ()
 
     @property
-    def written(self) -> int:
-        """A mark of the last write of this process, for recalls in others; 0 where they always see everything."""
+    def write_mark(self) -> int:
+        """The position of the last write of this process, for recalls in other processes; 0 if they see everything."""
         return 0
 
-    @written.setter
-    def written(self, mark: int) -> None:
-        """Let recalls see what another process has written."""
+    @write_mark.setter
+    def write_mark(self, mark: int) -> None:
+        """Let recalls see what another process has written up to a position."""
 
     @abstractmethod
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
-        """(seq, memory) of filtered rows, in this order; rows that have gone meanwhile are left out."""
+        """Return (seq, memory) of filtered rows, in this order; removed rows are left out."""
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
-        """The ids of filtered rows, in this order, as far as they are still there."""
+        """Return the ids of filtered rows, in this order, without those of removed rows."""
         return [memory.memory_id for _, memory in self.memories_at(seqs)]
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
-        """How often filtered rows were recalled; those that never were may be left out."""
+        """Return how often filtered rows were recalled; those that never were may be left out."""
         return {seq: memory.bookkeeping.retrieval_count for seq, memory in self.memories_at(seqs)}
 
     @abstractmethod
     def touch(self, keys: Sequence[str], when: float) -> None:
-        """Note that memories were recalled. May be written later; never blocks a reader."""
+        """Count a recall of memories. May be written later; never blocks a reader."""
 
     def flush(self) -> None:
-        """Write the accesses that wait, where some do."""
+        """Write pending access counts."""
 
     @abstractmethod
     def stats(self) -> StoreStats:
-        """What the store holds."""
+        """Return statistics of the store."""
 
     def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
-        """Remove memories for good, also from where they were set aside, and note it; the ids that there were.
-        Without `named` the note does not tell the ids."""
+        """Remove memories permanently, also those set aside, and log it; return the ids that existed. With
+        `named=False` the log does not contain the ids."""
         if len(keys) == 1:
-            held = [key for key in keys if self.forget(key)]  # of several who do so at once, one is told
+            held = [key for key in keys if self.forget(key)]  # of several concurrent callers, one gets the id
         else:
             held = [memory.memory_id for memory in self.get_many(keys) if memory is not None]
             self.forget_many(held)
         gone = set(held)
-        self.remove_feedback([one for one in self.feedback() if one.memory_id in gone])
+        self.remove_feedback([item for item in self.feedback() if item.memory_id in gone])
         return held
 
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
-        """Remove memories so that they can be put back until a time; the ids that there were."""
+        """Move memories to the trash, from which they can be restored until a time; return the ids that existed."""
         raise ConfigError(f"{type(self).__name__} cannot set memories aside; prune with grace_days=0")
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
-        """Restore memories that were set aside; those whose id is in use again stay aside."""
+        """Restore memories from the trash; those whose id is in use again stay there."""
         return []
 
     def aside(self) -> list[SetAside]:
-        """What can be put back, by the time of its removal."""
+        """Return the memories in the trash, by the time of their removal."""
         return []
 
     def empty_trash(self, now: float, *, who: str) -> list[str]:
-        """Delete for good what was set aside until a time that is over; the ids."""
+        """Delete the memories in the trash whose time is over; return their ids."""
         return []
 
     def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
-        """Note in the audit log what somebody did with some memories. Stores without such a log keep nothing."""
+        """Add entries to the audit log, one for each memory. Does nothing in stores without such a log."""
 
     def traces(self) -> Iterator[Trace]:
-        """What the forgetting curve needs to know of every memory."""
+        """Yield the data of every memory that the forgetting curve needs."""
         memories = self.select()
         newest: dict[str, int] = {}
         for memory in memories:
@@ -313,70 +314,70 @@ class RecordStore(MemoryStore[Memory]):
             )
 
     def repack(self, on_progress: Progress | None = None) -> None:
-        """Pack memories anew where what they are packed with may repeat those that were removed."""
+        """Pack memories again if compression dictionaries may contain text of removed ones."""
 
     def scrub(self, *, rewrite: bool = False) -> None:
-        """Make sure that nothing of what was removed is left anywhere on disk. With `rewrite`, write anew also what
-        may hold copies that the database made of removed rows when it moved them."""
+        """Erase removed memories from the disk. With `rewrite`, also rewrite pages that may hold copies of removed
+        rows, which the database made when it moved them."""
 
     def unreadable(self) -> int:
-        """How many memories are left out of every answer because they are encrypted and their key is not here."""
+        """Count the encrypted memories whose key is missing; no search returns them."""
         return 0
 
     def check_comparable(self, by: Literal["vectors", "numbers"]) -> None:
-        """Raise where some memories cannot be compared in this way because they are encrypted."""
+        """Raise if some memories cannot be compared in this way because they are encrypted."""
 
     def sizes(self, where: Filter) -> dict[str, Size]:
-        """How small packed memories are, by tier; nothing where a store packs none."""
+        """Return the sizes of packed memories by tier; empty if the store packs none."""
         return {}
 
     def version(self) -> object:
-        """Equal as long as nothing was written, by anybody; something new each time where that cannot be told."""
+        """Return a value that changes with every write of any process; always a new one if the store cannot know."""
         return object()
 
     def compact(self) -> None:
-        """Called after many writes: time to bring what is derived from them into its best form."""
+        """Optimize derived data; call after many writes."""
 
     @abstractmethod
     def get_meta(self, key: str) -> str | None:
-        """Return a fact about the store itself, such as `embedder`; None if it is not set."""
+        """Return a metadata value of the store, such as `embedder`; None if it is not set."""
 
     @abstractmethod
     def set_meta(self, key: str, value: str) -> None:
-        """Set a fact about the store itself."""
+        """Set a metadata value of the store."""
 
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
-        """Keep feedback on recalls; a later one of the same recall and memory replaces an earlier one.
+        """Store feedback on recalls; a later one of the same recall and memory replaces an earlier one.
 
-        Here they are kept in a note, the newest thousand of them, so that every store has them; of two processes that
-        write at the same instant one may lose. Stores with a table of their own do better.
+        This default keeps the newest thousand in one metadata value; of two processes that write at the same instant,
+        one may lose. A FeedbackTable does better.
         """
-        held = {one.key: one for one in [*self.feedback(), *feedback]}
-        self._note_feedback(list(held.values())[-_MOST_NOTED:])
+        held = {item.key: item for item in [*self.feedback(), *feedback]}
+        self._save_feedback(list(held.values())[-_MAX_FEEDBACK:])
         self.set_meta(FEEDBACK_ADDED, new_token())
 
     def feedback(self, since: float | None = None) -> list[Feedback]:
-        """The feedback from a time on, oldest first."""
-        noted = [Feedback(**one) for one in json.loads(self.get_meta("judgements") or "[]")]
-        return sorted((one for one in noted if since is None or one.time >= since), key=lambda one: one.time)
+        """Return the feedback from a time on, oldest first."""
+        stored = [Feedback(**item) for item in json.loads(self.get_meta("judgements") or "[]")]
+        return sorted((item for item in stored if since is None or item.time >= since), key=lambda item: item.time)
 
     def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
-        """Remove feedback: of a memory that is erased, or of questions about somebody who wants to be forgotten."""
+        """Remove feedback: of an erased memory, or of questions about a person who is forgotten."""
         if feedback:
-            gone = {one.key for one in feedback}
-            self._note_feedback([one for one in self.feedback() if one.key not in gone])
+            gone = {item.key for item in feedback}
+            self._save_feedback([item for item in self.feedback() if item.key not in gone])
             self.set_meta(FEEDBACK_REMOVED, new_token())
 
     def feedback_version(self) -> tuple[str | None, str | None]:
-        """Two values: the first is another one when feedback was added, the second when some was removed."""
+        """Return two values: the first changes when feedback is added, the second when some is removed."""
         return self.get_meta(FEEDBACK_ADDED), self.get_meta(FEEDBACK_REMOVED)
 
-    def _note_feedback(self, feedback: Sequence[Feedback]) -> None:
-        self.set_meta("judgements", json.dumps([one.to_dict() for one in feedback], ensure_ascii=False))
+    def _save_feedback(self, feedback: Sequence[Feedback]) -> None:
+        self.set_meta("judgements", json.dumps([item.to_dict() for item in feedback], ensure_ascii=False))
 
     @abstractmethod
     def close(self) -> None:
-        """Write what waits and let go of every resource. Closing twice is harmless."""
+        """Write pending changes and release all resources. Closing twice is harmless."""
 
     def add(self, key: str, value: Memory, meta: dict[str, Any] | None = None) -> None:
         if meta:
@@ -385,7 +386,7 @@ class RecordStore(MemoryStore[Memory]):
         self.put([value])
 
     def add_many(self, items: Mapping[str, Memory] | Iterable[tuple[str, Memory]]) -> int:
-        """Keep memories under their keys, all or none; how many."""
+        """Store memories under their keys, all or none; return how many."""
         pairs = list(items.items() if isinstance(items, Mapping) else items)
         for key, memory in pairs:
             memory.memory_id = key

@@ -1,5 +1,5 @@
-"""A circuit breaker: after a remote failure, refuse calls at once instead of waiting again. After a pause, which
-doubles while the failures go on, one call is let through; if it succeeds, all are."""
+"""A circuit breaker: after a remote failure, refuse calls at once instead of waiting for a timeout. After a pause,
+which doubles while failures continue, one call is let through; if it succeeds, all are."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ State = Literal["closed", "open", "half-open"]
 
 
 class CircuitBreaker:
-    """`with breaker: …` or `breaker.call(work)`. Only a StoreUnreachableError opens it; it passes through, as every
-    other error does, which shows that the other side answers. `on_return` is a list of functions that are called
-    without arguments when the other side has come back, by the caller who found out, before its call returns."""
+    """`with breaker: …` or `breaker.call(work)`. Only a StoreUnreachableError opens it; any other error shows that the
+    server answers. All errors are passed on. `on_return` is a list of functions that are called without arguments when
+    the server answers again, by the caller that noticed, before its call returns."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class CircuitBreaker:
         self._lock = new_lock()
         self._failures = 0  # in a row
         self._try_at = 0.0
-        self._trier: int | None = None  # the thread that finds out whether it works again
+        self._trier: int | None = None  # the thread whose call tests the server
 
     @property
     def state(self) -> State:
@@ -53,12 +53,12 @@ class CircuitBreaker:
 
     @property
     def wait(self) -> float:
-        """Seconds until somebody may try; 0 when one may now."""
+        """Return the seconds until the next call is let through; 0 if it is let through now."""
         with self._lock:
             return max(0.0, self._try_at - self._clock()) if self._failures else 0.0
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Do `work`, unless it is known not to be worth a try."""
+        """Run `work`; raise StoreUnreachableError at once while the breaker is open."""
         with self:
             return work()
 
@@ -80,10 +80,10 @@ class CircuitBreaker:
             if trying:
                 self._trier = None
             if isinstance(error, StoreUnreachableError):
-                if trying or not self._failures:  # who set out before the circuit opened brings no news
+                if trying or not self._failures:  # calls that began before the breaker opened do not count
                     self._fail()
                 return
-            back = trying and (error is None or isinstance(error, Exception))  # an interrupted try shows nothing
+            back = trying and (error is None or isinstance(error, Exception))  # an interrupted call proves nothing
             if back:
                 self._failures = 0
         if back:

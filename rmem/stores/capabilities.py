@@ -1,8 +1,8 @@
-"""What a store may offer beside the contract in `base`. A capability is an abstract subclass of RecordStore: a store
-that derives from it has it, and `isinstance(store, AuditLog)` asks for it. Nobody outside of this folder asks for the
-class of a concrete store.
+"""Optional capabilities of stores, beside the contract in `base`. A capability is an abstract subclass of RecordStore:
+a store that derives from it has it, and `isinstance(store, AuditLog)` tests for it. Code outside of this folder never
+tests for a concrete store.
 
-    class MyStore(Trash, IndexedStore): …   # name capabilities first, so that Python misses what is not written
+    class MyStore(Trash, IndexedStore): …   # capabilities first, so that missing methods raise TypeError
     MyStore(…).capabilities                 # frozenset({"trash", "vectors"})
 """
 
@@ -23,7 +23,7 @@ from .base import RecordStore, SetAside
 
 
 class AuditEntry(NamedTuple):
-    """One entry of the audit log. It holds ids, never contents."""
+    """One entry of the audit log; it has ids, never contents."""
 
     n: int
     time: float
@@ -34,7 +34,7 @@ class AuditEntry(NamedTuple):
 
 
 class AuditLog(RecordStore):
-    """The store keeps a sealed log of who did what, in the transactions that do it."""
+    """The store has a sealed log of who did what, written in the same transactions."""
 
     capability = "audit"
 
@@ -59,15 +59,15 @@ class AuditLog(RecordStore):
 
     @abstractmethod
     def broken_audit(self) -> list[int]:
-        """Return the numbers of entries that are not as they were written."""
+        """Return the numbers of entries that were changed or are missing."""
 
     @abstractmethod
     def accept_audit(self, who: str) -> None:
-        """Take the log as it is for whole, after a backup was restored; this is an entry, too."""
+        """Accept the log as it is, after a backup was restored; adds an entry."""
 
 
 class Trash(RecordStore):
-    """The store can set memories aside, so that they are restored or deleted later."""
+    """The store has a trash, from which memories are restored or deleted later."""
 
     capability = "trash"
 
@@ -85,8 +85,7 @@ class Trash(RecordStore):
 
 
 class FeedbackTable(RecordStore):
-    """The store keeps all feedback, each written for itself. Without it, RecordStore keeps the newest thousand in one
-    value."""
+    """The store has a table of all feedback. Without it, RecordStore keeps the newest thousand in one value."""
 
     capability = "feedback"
 
@@ -101,7 +100,7 @@ class FeedbackTable(RecordStore):
 
 
 class FactTable(RecordStore):
-    """The store keeps the facts that memories say, each with its memory and in its transaction."""
+    """The store has a table of the facts that memories state, written in the transactions of the memories."""
 
     capability = "facts"
 
@@ -116,53 +115,52 @@ class FactTable(RecordStore):
         newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
-        """Return facts that have one of the ids of each kind that is given, ordered by (seq, number); those behind
-        `after`. With `newest`, the limit leaves out the oldest."""
+        """Return the facts that have one of the given ids of each kind, ordered by (seq, number), after `after`. With
+        `newest`, the limit leaves out the oldest."""
 
     @abstractmethod
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
-        """Return the facts that memories in some rows say."""
+        """Return the facts of some rows."""
 
     @abstractmethod
     def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
-        """Return the facts that some memories say."""
+        """Return the facts of some memories."""
 
     @abstractmethod
     def known_names(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the names of those ids that are entities of some fact."""
+        """Return the names of those ids that are entities of a fact."""
 
     @abstractmethod
     def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
-        """Return all facts as numbers, or those that are `shown`, told by the row and the place of their memory."""
+        """Return all facts as numbers, or those for which `shown(row, place of its memory)` is true."""
 
     @abstractmethod
     def fact_count(self) -> int:
-        """Return how many facts there are."""
+        """Count the facts."""
 
 
 class Counters(RecordStore):
-    """The store counts for all of its processes."""
+    """The store has counters that all processes share."""
 
     capability = "counters"
 
     @abstractmethod
     def next_number(self, stem: str) -> int:
-        """Return the next number that no memory `stem…` has, nor ever had; each is given once."""
+        """Return the next number that no memory `stem…` has or had; each is returned once."""
 
 
 class RowVectors(RecordStore):
-    """The store hands out the vectors of rows."""
+    """The store returns the vectors of rows."""
 
     capability = "vectors"
 
     @abstractmethod
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
-        """Return the original vectors of rows, one line each; zeros where there is none of that dimension."""
+        """Return the original vectors of rows, one per row; zeros for rows without one of that dimension."""
 
 
 class VectorState(NamedTuple):
-    """How far a store has come: its last row, its last change, and a text that is another one when all vectors were
-    replaced."""
+    """The last row and the last change of a store, and a token that changes when all vectors are replaced."""
 
     row: int
     change: int
@@ -170,7 +168,7 @@ class VectorState(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """A row with its vector, at full length, and what an engine may filter by."""
+    """A row with its uncompressed vector and the fields that an engine may filter by."""
 
     seq: int
     vector: npt.NDArray[np.float32] | None
@@ -182,22 +180,23 @@ class VectorRow(NamedTuple):
 
 
 class VectorFeed(RecordStore):
-    """The store tells which rows came and went, so that an engine beside it can follow. A row that is changed goes and
-    comes again under a higher seq."""
+    """The store lists which rows were added and removed, so that a vector engine can follow it. A changed row is
+    removed and added again under a higher seq."""
 
     capability = "vector feed"
 
     @abstractmethod
     def vector_state(self) -> VectorState:
-        """Return how far the store has come."""
+        """Return the present state."""
 
     @abstractmethod
     def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
-        """Return the rows behind a seq, in their order."""
+        """Return the rows after a seq, in order."""
 
     @abstractmethod
     def removed_after(self, change: int) -> tuple[list[int], int] | None:
-        """Return the seqs of rows that went after a change, and the last change; None if that is no longer known."""
+        """Return the seqs of rows removed after a change, and the last change; None if the log no longer goes back so
+        far."""
 
 
 class HotStore(RecordStore):
@@ -206,17 +205,17 @@ class HotStore(RecordStore):
     capability = "hot tier"
 
     place: Mapping[str, Any]
-    """Where it is, without secrets: what it can be opened with again."""
+    """The options with which it can be opened again, without secrets."""
 
     @abstractmethod
-    def epoch(self, agent: str, *, look: bool = True) -> str | None:
-        """Return a token that is another one after the store was emptied; None while the agent has nothing there.
-        Without `look` it is that of the last time that the agent's rows were looked at."""
+    def epoch(self, agent: str, *, check: bool = True) -> str | None:
+        """Return a token that changes when the store was emptied; None while the agent has no rows there. With
+        `check=False`, return the token as of the last time that the agent's rows were read."""
 
     @abstractmethod
     def steady(self) -> AbstractContextManager[None]:
-        """Within this context, check Redis once: later filtered_rows() of this thread may reuse what the first one
-        read."""
+        """Within this context, ask Redis for changes once: later filtered_rows() of this thread reuse the first
+        result."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -224,7 +223,7 @@ class HotStore(RecordStore):
 
 
 CAPABILITIES: dict[str, type[RecordStore]] = {
-    one.capability: one
-    for one in (AuditLog, Trash, FeedbackTable, FactTable, Counters, RowVectors, VectorFeed, HotStore)
+    kind.capability: kind
+    for kind in (AuditLog, Trash, FeedbackTable, FactTable, Counters, RowVectors, VectorFeed, HotStore)
 }
 """Every capability by its name."""

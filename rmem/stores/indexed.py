@@ -1,4 +1,5 @@
-"""Shared by the embedded stores: they keep rows and answer from a recall index derived from them."""
+"""IndexedStore, the base class of stores that search by a recall index in memory, and `derive`, which computes what
+that index needs of a memory. Rows are stored by subclasses."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _MONTHS = "january february march april may june july august september october n
 
 
 class Derived(NamedTuple):
-    """What the index needs of a memory, computed once when it is written."""
+    """The data of a memory that the index needs, computed once when it is written."""
 
     terms: Terms
     attribute_hashes: bytes
@@ -47,8 +48,8 @@ class Derived(NamedTuple):
 
 
 def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
-    """Terms of the text and of its date, marks of tags, place and attributes, its manner, and the facts that it says,
-    for a store that keeps them."""
+    """Compute terms of the text and its date, hashes of tags, place and attributes, text features, and, with
+    `with_facts`, the facts that the memory states."""
     layout, values = laid_out(memory.contents)
     dated = date_words(memory.timestamp)
     said = None
@@ -65,7 +66,7 @@ def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
 
 
 def date_words(timestamp: float) -> tuple[str, str, str]:
-    """Month, day and year of a memory, which are searchable with its text."""
+    """Return month, day and year of a memory, which are searchable with its text."""
     minute = int(timestamp // 60)
     return _date_words_of(60 * minute, time.tzname) if minute > _WHOLE_MINUTES else _date_words_at(timestamp)
 
@@ -77,12 +78,12 @@ def _date_words_at(timestamp: float) -> tuple[str, str, str]:
 
 @lru_cache(maxsize=64)
 def _date_words_of(timestamp: int, _zone: tuple[str, str]) -> tuple[str, str, str]:
-    """The same for every moment of a minute: what is stored now was mostly made now."""
+    """Return the date words of a minute; cached, because most memories are stored when they are made."""
     return _date_words_at(timestamp)
 
 
 def index_row(memory: Memory, derived: Derived, seq: int, original_seq: int, dimension: int | None = None) -> IndexRow:
-    """A row for the index; `dimension` is that of the store's vectors, which a packed memory no longer shows."""
+    """Build a row of the index; `dimension` is that of the store's vectors, which a packed memory does not have."""
     return IndexRow(
         seq=seq,
         original_seq=original_seq,
@@ -104,12 +105,12 @@ def index_row(memory: Memory, derived: Derived, seq: int, original_seq: int, dim
 
 
 def new_id(memory: Memory) -> str:
-    """The documented form: agent-step-timestamp. The store adds a number if that is taken."""
+    """Return the documented id: agent-step-timestamp. The store appends a number if that is taken."""
     return f"{memory.agent_id}-{memory.step_number}-{int(memory.timestamp)}"
 
 
 class IndexedStore(RowVectors):
-    """Selections, BM25 and neighbours from the recall index; rows from the subclass."""
+    """Select, BM25 and nearest vectors by the recall index; subclasses read and write the rows."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.word_vectors = word_vectors
@@ -118,11 +119,11 @@ class IndexedStore(RowVectors):
 
     @abstractmethod
     def refresh(self) -> None:
-        """Bring the index up to every row that is durable now."""
+        """Update the index to all rows that are durable now."""
 
     @abstractmethod
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
-        """The texts of rows; empty for rows that have gone meanwhile."""
+        """Return the texts of rows; "" for removed rows."""
 
     def version(self) -> object:
         self.refresh()
@@ -141,8 +142,7 @@ class IndexedStore(RowVectors):
 
         def read() -> list[Memory]:
             found_rows = self.filtered_rows(where or Filter())
-            # Of equals the older come first by their time, as a tier gets its rows in the order in which another lets
-            # them go.
+            # Ties are ordered by time, not by row: a tier gets its rows in the order in which they left another.
             first = {"step": "step", "last step": "step", "importance": "importance"}.get(order, "time")
             ranked = np.lexsort((found_rows.seq, found_rows.column("time"), found_rows.column(first)))
             ranked = ranked if order in ("oldest", "step") else ranked[::-1]
@@ -184,12 +184,12 @@ class IndexedStore(RowVectors):
     def _paired(
         self, found_rows: FilteredRows, at: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
     ) -> list[tuple[Memory, float]]:
-        """Memories with their scores; one that cannot be read is left out."""
+        """Return memories with their scores, without those that cannot be read."""
         by_seq = dict(zip(found_rows.seq[at].tolist(), scores.tolist(), strict=True))
         return [(memory, by_seq[seq]) for seq, memory in self.memories_at(list(by_seq))]
 
     def _index_stats(self) -> StoreStats:
-        """What the index alone can tell, exactly."""
+        """Return the exact statistics that the index has."""
         self.refresh()
         with self.index.lock:
             columns = self.index.columns

@@ -1,4 +1,4 @@
-"""The in-memory store: for tests, for trying things out, and as the simplest implementation of the contract."""
+"""The in-memory store: for tests and trials, and as the simplest implementation of the contract."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .vectors import check_vector_format, check_vectors, first_vector
 
 Result = TypeVar("Result")
 
-_REMOVED = 65_536  # rows that went, for engines that follow
+_MAX_REMOVED = 65_536  # removed rows that are listed, for vector engines
 
 
 class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
-    """Memories in a dictionary. What is handed out is a copy: changing it changes nothing here."""
+    """Memories in a dictionary. Memories are copied when stored and when returned."""
 
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         super().__init__(word_vectors)
@@ -43,9 +43,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
         self._next_step: dict[str, int] = {}
         self._meta: dict[str, str] = {}
         self._facts = MemoryFacts()
-        self._judged: dict[tuple[str, str], Feedback] = {}
+        self._feedback: dict[tuple[str, str], Feedback] = {}
         self._last = 0
-        self._removed: deque[int] = deque(maxlen=_REMOVED)
+        self._removed: deque[int] = deque(maxlen=_MAX_REMOVED)
         self._changes = 0
         self._generation = new_token()
         self._closed = False
@@ -61,14 +61,14 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
             check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
             given = first_vector(kept)
             facts = {} if given is None else check_vector_format(given, self._meta, self.embedder_identity)
-            derived = [derive(memory, with_facts=True) for memory in kept]  # may refuse; nothing is changed yet
+            derived = [derive(memory, with_facts=True) for memory in kept]  # first: it may raise
             self._meta |= facts
             with self.index.changing():
                 self._keep(kept, derived)
             return [copy.deepcopy(memory) for memory in kept]
 
     def _keep(self, kept: Sequence[Memory], derived: Sequence[Derived]) -> None:
-        """Number the memories, then change the index, then the rows: whatever fails before has changed nothing."""
+        """Number the memories, then change the index, then the rows: a failure of an earlier step changes nothing."""
         seq_of, steps = ChainMap({}, self._seq_of), ChainMap({}, self._next_step)
         original_seq: dict[str, int] = {}
         rows: dict[int, Memory] = {}
@@ -83,7 +83,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
                 memory.memory_id = _free_id(new_id(memory), seq_of)
             old = seq_of.get(memory.memory_id)
             if old is not None:
-                known = (rows.get(old) or self._rows[old]).bookkeeping  # recalls outlive a replacement
+                known = (rows.get(old) or self._rows[old]).bookkeeping  # a replaced memory keeps its access counts
                 memory.bookkeeping.retrieval_count = known.retrieval_count
                 memory.bookkeeping.last_access_time = known.last_access_time
                 replaced.append(old)
@@ -103,9 +103,9 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
         for old in replaced:
             del self._rows[old]
             self._facts.remove(old)
-            self._gone(old)
+            self._log_removal(old)
         for seq, (memory, parts) in enumerate(zip(kept, derived, strict=True), self._last - len(kept) + 1):
-            if seq in self._rows:  # unless a later one of these replaced it
+            if seq in self._rows:  # unless a later memory of the batch replaced it
                 self._facts.add(seq, memory, parts.facts)
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
@@ -141,14 +141,14 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
                         self._next_step[agent] = max(steps, default=-1) + 1
                         self._facts.remove(seq)
                         self.index.kill(seq)
-                        self._gone(seq)
+                        self._log_removal(seq)
             lost = set(keys)
-            kept = {key: one for key, one in self._judged.items() if key[1] not in lost}
-            if len(kept) < len(self._judged):
-                self._judged, self._meta[FEEDBACK_REMOVED] = kept, new_token()
+            kept = {key: item for key, item in self._feedback.items() if key[1] not in lost}
+            if len(kept) < len(self._feedback):
+                self._feedback, self._meta[FEEDBACK_REMOVED] = kept, new_token()
             return gone
 
-    def _gone(self, seq: int) -> None:
+    def _log_removal(self, seq: int) -> None:
         self._removed.append(seq)
         self._changes += 1
 
@@ -158,11 +158,11 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
 
     def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
         with self._lock:
-            held = sorted(one for one in self._rows if one > seq)[:limit]
+            held = sorted(row for row in self._rows if row > seq)[:limit]
             dimension = None if self.index.vectors is None else self.index.vectors.dimension
             return [
-                VectorRow(one, full_vector(m, dimension), m.agent_id, m.session, m.type, m.actor, m.timestamp)
-                for one, m in ((one, self._rows[one]) for one in held)
+                VectorRow(row, full_vector(m, dimension), m.agent_id, m.session, m.type, m.actor, m.timestamp)
+                for row, m in ((row, self._rows[row]) for row in held)
             ]
 
     def removed_after(self, change: int) -> tuple[list[int], int] | None:
@@ -202,19 +202,19 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
     def add_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
             self._open()
-            self._judged.update({one.key: one for one in feedback})
+            self._feedback.update({item.key: item for item in feedback})
             self._meta[FEEDBACK_ADDED] = new_token()
 
     def feedback(self, since: float | None = None) -> list[Feedback]:
         with self._lock:
             self._open()
-            held = [one for one in self._judged.values() if since is None or one.time >= since]
-        return sorted(held, key=lambda one: one.time)
+            held = [item for item in self._feedback.values() if since is None or item.time >= since]
+        return sorted(held, key=lambda item: item.time)
 
     def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
         with self._lock:
-            for one in feedback:
-                self._judged.pop(one.key, None)
+            for item in feedback:
+                self._feedback.pop(item.key, None)
             self._meta[FEEDBACK_REMOVED] = new_token()
 
     def facts_about(
@@ -265,7 +265,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
             return super().filtered_rows(where)
 
     def refresh(self) -> None:
-        """Build the index again if a write was interrupted, or if most of it is dead rows."""
+        """Rebuild the index if a write was interrupted, or if most of its rows are dead."""
         self._open()
         if self.index.whole and not self.index.crowded:
             return

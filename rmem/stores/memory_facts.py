@@ -1,4 +1,4 @@
-"""The facts of the in-memory store: a dictionary of them, and where each name occurs."""
+"""The facts of the in-memory store: a dictionary of facts, and indexes by subject, relation and object."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class MemoryFacts:
     ) -> list[StoredFact]:
         given = {"subject": subjects, "relation": relations, "object": objects}
         sets = [
-            set().union(*(self._places[name].get(one, ()) for one in ids)) for name, ids in given.items() if len(ids)
+            set().union(*(self._places[name].get(id_, ()) for id_ in ids)) for name, ids in given.items() if len(ids)
         ]
         keys = sorted(set.intersection(*sets) if sets else self._facts)
         chosen = [key for key in keys if after is None or key > after]
@@ -86,21 +86,21 @@ class MemoryFacts:
 
     def names(self, ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
-        for one in ids:
-            about, named = self._places["subject"].get(one), self._places["object"].get(one)
+        for id_ in ids:
+            about, named = self._places["subject"].get(id_), self._places["object"].get(id_)
             if about:
-                found[one] = self._facts[min(about)].subject_name
+                found[id_] = self._facts[min(about)].subject_name
             elif named and not self._facts[min(named)].is_value:
-                found[one] = self._facts[min(named)].object_name
+                found[id_] = self._facts[min(named)].object_name
         return found
 
     def edges(self, shown: Callable[[int, str | None], bool] | None) -> FactEdges:
-        told = [
+        numbers = [
             (fact.subject, fact.relation, fact.object, fact.flags)
             for fact in self._facts.values()
             if shown is None or shown(fact.seq, fact.place)
         ]
-        return FactEdges(*np.array(told, np.int64).reshape(-1, 4).T)
+        return FactEdges(*np.array(numbers, np.int64).reshape(-1, 4).T)
 
     def __len__(self) -> int:
         return len(self._facts)

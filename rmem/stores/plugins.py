@@ -1,5 +1,5 @@
-"""Stores of other distributions: `Brain("name://…")` calls what the entry point `name` of the group
-`rmem.stores` leads to, with the whole address and the options of the Brain."""
+"""Stores of plugins: `Brain("name://…")` calls the entry point `name` of the group `rmem.stores` with the whole address
+and the options of the Brain."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from ..errors import ConfigError, RemanenceError, StoreError
 from ..plugins import Plugin, reason
 from .base import MemoryStore
-from .values import keeps_values
+from .value_records import keeps_values
 
 
 def open_plugin(plugin: Plugin, address: str, **options: Any) -> MemoryStore[Any]:
-    """The store of a plugin at an address. What goes wrong inside is told with the plugin's name."""
+    """Open the store of a plugin at an address; errors name the plugin."""
     make = plugin.load()
     try:
         store = make(address, **options)

@@ -1,5 +1,5 @@
-"""The connection to Redis: how it is made, what its errors mean, the names of the keys, and whether the server still
-has the same data. Nothing here knows what a memory is."""
+"""The connection to Redis: connecting, translating errors, naming keys, and noticing that another server answers. It
+knows nothing of memories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Command = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """Where Redis is and how to enter. Neither its repr nor its text shows the password."""
+    """The address and credentials of Redis. Neither its repr nor its text shows the password."""
 
     host: str
     port: int
@@ -60,18 +60,18 @@ class RedisAddress:
 
     @classmethod
     def options(cls, url: str) -> dict[str, Any]:
-        """The options of a store at redis://[user[:password]@]host[:port][/db][?namespace=…&cluster=yes]; rediss:// is
-        the same over TLS."""
+        """Return the options of a store at redis://[user[:password]@]host[:port][/db][?namespace=…&cluster=yes];
+        rediss:// is the same over TLS."""
         try:
             parts = urlsplit(url)
             port = parts.port or 6379
         except ValueError as error:
             raise ConfigError(f"the address of Redis is malformed: {error}") from None
-        asked = dict(parse_qsl(parts.query))
+        options = dict(parse_qsl(parts.query))
         database = parts.path.strip("/") or "0"
-        if unknown := sorted(asked.keys() - {"namespace", "cluster"}):
+        if unknown := sorted(options.keys() - {"namespace", "cluster"}):
             raise ConfigError(f"the address of Redis takes ?namespace=… and cluster=yes, not {unknown[0]}")
-        if not parts.hostname or not database.isdecimal() or asked.get("cluster", "yes") != "yes":
+        if not parts.hostname or not database.isdecimal() or options.get("cluster", "yes") != "yes":
             raise ConfigError("the address of Redis must be redis://host:port/0?namespace=…, its path a number")
         return {
             "host": parts.hostname,
@@ -80,11 +80,11 @@ class RedisAddress:
             "username": unquote(parts.username) if parts.username else None,
             "password": unquote(parts.password) if parts.password else None,
             "tls": parts.scheme == "rediss",
-            "cluster": "cluster" in asked,
-        } | ({"namespace": asked["namespace"]} if "namespace" in asked else {})
+            "cluster": "cluster" in options,
+        } | ({"namespace": options["namespace"]} if "namespace" in options else {})
 
     def place(self) -> dict[str, Any]:
-        """What may be written down of it: all but the password."""
+        """Return all fields but the password."""
         return {
             "host": self.host,
             "port": self.port,
@@ -99,9 +99,9 @@ class RedisAddress:
         return f"{self.host}:{self.port}"
 
 
-class Link(Forking):
-    """Commands to one Redis or Redis Cluster. Connects when it is first used, again when it has to, and in every forked
-    child for itself; a client that was given does the last by itself."""
+class RedisLink(Forking):
+    """Runs commands on one Redis or Redis Cluster. Connects at first use, again after a failure, and anew in every
+    forked child; a client that was passed in handles forks itself."""
 
     def __init__(self, address: RedisAddress, client: Any = None) -> None:
         require("redis", "the Redis store")
@@ -115,7 +115,7 @@ class Link(Forking):
         self._given = client is not None
         self._nodes: set[tuple[str, int]] = set()  # of a cluster, as far as known, beside the one of the address
         self._lock = new_lock()
-        self.fresh = True  # a connection was made since we last asked who answers: it may be another server
+        self.fresh = True  # a connection was made since `server` was asked: it may be another server
         self._server = ""
         self._closed = False
         watch(self)
@@ -129,11 +129,11 @@ class Link(Forking):
         return str(self._address)
 
     def run(self, commands: Sequence[Command]) -> list[Any]:
-        """The answers to some commands, sent together. They are not one transaction."""
+        """Run commands in one round trip, but not in one transaction; return their answers."""
         if not commands:
             return []
-        with self._explained():
-            client = self._connected()
+        with self._translate_errors():
+            client = self._get_client()
             if len(commands) == 1:
                 return [client.execute_command(*commands[0])]
             with client.pipeline(**({} if self._in_cluster(client) else {"transaction": False})) as pipeline:
@@ -143,13 +143,13 @@ class Link(Forking):
                 return answers
 
     def confirm(self, key: str, copies: int) -> None:
-        """Wait until so many replicas have all that was written to the slot of `key`, which is set for a moment;
-        StoreUnreachableError if they do not have it in time. A later write on one connection is waited for, because
-        WAIT only knows those of its own, and replicas take in writes in their order."""
+        """Wait until `copies` replicas have all that was written to the slot of `key`; StoreUnreachableError if they do
+        not in time. Sets `key` for a moment and waits for that write: WAIT only knows writes of its own connection, and
+        replicas apply writes in order."""
         moved: tuple[type[Exception], ...] = (self._redis.exceptions.MovedError, self._redis.exceptions.AskError)
         patience = int(self._address.socket_timeout * 500)
-        with self._explained():
-            client = self._connected()
+        with self._translate_errors():
+            client = self._get_client()
             if self._in_cluster(client):
                 client = client.get_redis_connection(client.get_node_from_key(key))
             try:
@@ -158,7 +158,7 @@ class Link(Forking):
                     pipeline.execute_command("WAIT", copies, patience)
                     _, reached = pipeline.execute()
             except moved as error:
-                self._let_go()
+                self._drop_client()
                 raise StoreUnreachableError("the slot was moved meanwhile; the write may or may not be kept") from error
         if reached < copies:
             raise StoreUnreachableError(
@@ -168,9 +168,9 @@ class Link(Forking):
     def states(
         self, keys: Sequence[tuple[str, str]], more: Sequence[Command]
     ) -> tuple[list[tuple[Any, Any]], list[Any]]:
-        """The values under pairs of keys of one slot each, and the answers to `more`."""
-        with self._explained():
-            together = not self._in_cluster(self._connected())
+        """Return the values under pairs of keys of one slot each, and the answers to `more`."""
+        with self._translate_errors():
+            together = not self._in_cluster(self._get_client())
         if together and keys:
             flat, *answers = self.run([("MGET", *(key for pair in keys for key in pair)), *more])
             return list(zip(flat[::2], flat[1::2], strict=True)), answers
@@ -178,20 +178,20 @@ class Link(Forking):
         return [(first, second) for first, second in answers[: len(keys)]], answers[len(keys) :]
 
     def server(self) -> str:
-        """Who answers: another text once the server (or one of a cluster) was started again or gave way to another,
-        which may have lost something. Costs nothing unless a connection was made since the last call."""
+        """Return an identifier that changes when the server (or one of a cluster) was restarted or replaced, which may
+        have lost data. Asks only if a connection was made since the last call."""
         if self.fresh or not self._server:
             self.fresh = False
             try:
-                with self._explained():
-                    client = self._connected()
+                with self._translate_errors():
+                    client = self._get_client()
                     where = {"target_nodes": type(client).PRIMARIES} if self._in_cluster(client) else {}
-                    told = client.info("server", **where)
+                    info = client.info("server", **where)
             except StoreError:
                 self.fresh = True
                 raise
-            runs = [told] if "run_id" in told else told.values()
-            self._server = " ".join(sorted(str(one["run_id"]) for one in runs))
+            runs = [info] if "run_id" in info else info.values()
+            self._server = " ".join(sorted(str(run["run_id"]) for run in runs))
         return self._server
 
     @property
@@ -208,7 +208,7 @@ class Link(Forking):
     def _in_cluster(self, client: Any) -> bool:
         return isinstance(client, self._redis.RedisCluster)
 
-    def _connected(self) -> Any:
+    def _get_client(self) -> Any:
         with self._lock:
             if self._closed:
                 raise StoreClosedError("this store is closed; open it again to use it")
@@ -228,7 +228,7 @@ class Link(Forking):
             "password": address.password,
             "socket_connect_timeout": address.connect_timeout,
             "socket_timeout": address.socket_timeout,
-            # A write that is sent twice could be kept twice; whoever calls us knows whether to try again.
+            # A write that is sent twice could be stored twice; the caller knows whether to retry.
             "retry": Retry(NoBackoff(), 0),
         }
         if address.tls:
@@ -237,9 +237,9 @@ class Link(Forking):
             made: Any = self._redis.cluster.ClusterNode
             nodes = [made(host, port) for host, port in self._nodes]
             return self._redis.RedisCluster(**options, startup_nodes=nodes or None, redis_connect_func=self._on_connect)
-        return self._redis.Redis(**options, db=address.db, redis_connect_func=self._greeted)  # type: ignore[arg-type]
+        return self._redis.Redis(**options, db=address.db, redis_connect_func=self._on_connect_single)  # type: ignore[arg-type]
 
-    def _greeted(self, connection: Any) -> None:
+    def _on_connect_single(self, connection: Any) -> None:
         connection.on_connect()
         self.fresh = True
 
@@ -247,8 +247,8 @@ class Link(Forking):
         self.fresh = True
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """The errors of the redis library in the words of our hierarchy."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise errors of the redis library as ours."""
         known = self._redis.exceptions
         try:
             yield
@@ -261,25 +261,27 @@ class Link(Forking):
             known.TryAgainError,
             known.MasterDownError,
         ) as error:
-            self._let_go()
-            raise StoreUnreachableError(f"Redis at {self._address} cannot be reached: {self._told(error)}") from error
+            self._drop_client()
+            raise StoreUnreachableError(
+                f"Redis at {self._address} cannot be reached: {self._message(error)}"
+            ) from error
         except known.OutOfMemoryError as error:
             raise StoreFullError(f"Redis at {self._address} has no memory left; nothing was written") from error
         except known.ReadOnlyError as error:
             raise StoreReadOnlyError(f"Redis at {self._address} is a replica that cannot be written") from error
         except known.RedisError as error:
-            raise StoreError(f"Redis at {self._address} refused a command: {self._told(error)}") from error
+            raise StoreError(f"Redis at {self._address} refused a command: {self._message(error)}") from error
 
-    def _let_go(self) -> None:
-        """A cluster client that has lost its nodes is made anew, by those that it knew: the one that the address names
-        may be the one that failed. A plain client connects again by itself."""
+    def _drop_client(self) -> None:
+        """Drop a cluster client that has lost its nodes, so that a new one is made from the nodes it knew: the node of
+        the address may be the one that failed. A plain client reconnects itself."""
         if self._address.cluster and not self._given:
             with self._lock:
                 if self._client is not None:
-                    self._nodes = {(str(one.host), int(one.port)) for one in self._client.get_nodes()} or self._nodes
+                    self._nodes = {(str(node.host), int(node.port)) for node in self._client.get_nodes()} or self._nodes
                 self._client = None
 
-    def _told(self, error: Exception) -> str:
+    def _message(self, error: Exception) -> str:
         text = str(error) or type(error).__name__
         return text.replace(self._address.password, "***") if self._address.password else text
 
@@ -289,28 +291,28 @@ class Keys:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._space = _escaped(checks.name("namespace", namespace))
+        self._space = _escape(checks.name("namespace", namespace))
         self.agents = f"{self._space}:agents"
         self.meta = f"{self._space}:notes"
-        self.strangers = f"{self._space}:strangers"  # id → agent, of the ids that do not tell it
+        self.strangers = f"{self._space}:strangers"  # id → agent, of foreign ids
 
     def __str__(self) -> str:
         return f"namespace {self._namespace!r}"
 
     def of(self, agent: str, part: str) -> str:
-        return f"{self._space}:{{{_escaped(agent)}}}:{part}"
+        return f"{self._space}:{{{_escape(agent)}}}:{part}"
 
     def all_of(self, agent: str) -> list[str]:
-        """In the order in which the scripts expect them."""
+        """Return all keys of an agent, in the order in which the scripts expect them."""
         stem = self.of(agent, "")
         return [stem + part for part in PARTS]
 
 
-def _escaped(name: str) -> str:
-    """Without braces, which would end the hash tag early."""
+def _escape(name: str) -> str:
+    """Escape braces, which would end the hash tag early."""
     return name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
 
 
 def script(text: str, keys: Sequence[str], *arguments: Any) -> Command:
-    """The command that runs a script. Redis keeps the compiled form of each text that it has seen."""
+    """Return the command that runs a script. Redis caches the compiled form of each text."""
     return ("EVAL", text, len(keys), *keys, *arguments)

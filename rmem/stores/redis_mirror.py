@@ -1,6 +1,5 @@
-"""One process's view of the rows in Redis: the recall index over them, the agent of each row, and how far each agent's
-changes have been read. Row numbers (`seq`) are local to the process, in the order in which rows arrived. Callers hold
-the lock of the index."""
+"""The recall index of one process over the rows in Redis, with the agent and id of each row and the position up to
+which each agent was read. Row numbers (`seq`) are local to the process. Callers hold the lock of the index."""
 
 from __future__ import annotations
 
@@ -10,32 +9,34 @@ from typing import NamedTuple
 from ..errors import StoreCorruptError
 from ..index.recall_index import IndexRow, RecallIndex
 from .indexed import index_row
-from .redis_rows import Row
+from .redis_rows import RedisRow
 
 _MANY_PENDING = 256
 
 
-class Seen(NamedTuple):
-    """Up to which change of which history an agent's rows and removals are known."""
+class ReadPosition(NamedTuple):
+    """The position up to which an agent's rows and removals were read, in the history `epoch`."""
 
     epoch: bytes = b""
     rows: int = 0
     gone: int = 0
 
 
-NOTHING = Seen()
+START = ReadPosition()
 
 
-class News(NamedTuple):
-    """What follows on what was seen; `anew` if it takes the place of it."""
+class Update(NamedTuple):
+    """Rows and removals after a position; with `anew`, they replace all earlier rows."""
 
-    seen: Seen
+    seen: ReadPosition
     anew: bool
     gone: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[RedisRow]
 
 
 class Mirror:
+    """The rows of one namespace, as far as this process has read them."""
+
     def __init__(self, index: RecallIndex) -> None:
         self._index = index
         self._last = 0
@@ -43,57 +44,59 @@ class Mirror:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all rows. FilteredRowsCache that were just taken still find theirs by name."""
+        """Remove all rows. Rows that were just returned can still be found by `name`."""
         with self._index.changing(anew=True):
             self._index.clear()
             self._old_names, self._names = self._names, {}
-            self._seen: dict[str, Seen] = {}
+            self._seen: dict[str, ReadPosition] = {}
             self._seqs: dict[str, dict[str, int]] = {}  # agent → id → seq
-            self._pending: list[IndexRow] = []  # written by this process, on their way into the index
+            self._pending: list[IndexRow] = []  # written by this process, not yet in the index
 
-    def seen(self, agent: str) -> Seen:
-        return self._seen.get(agent, NOTHING)
+    def seen(self, agent: str) -> ReadPosition:
+        return self._seen.get(agent, START)
 
-    def covers(self, agent: str, needed: Seen) -> bool:
-        """Whether an agent is here at least up to what is needed."""
+    def covers(self, agent: str, needed: ReadPosition) -> bool:
+        """Whether an agent was read at least up to a position."""
         seen = self.seen(agent)
         return self._index.whole and (
-            needed == NOTHING or (seen.epoch == needed.epoch and seen.rows >= needed.rows and seen.gone >= needed.gone)
+            needed == START or (seen.epoch == needed.epoch and seen.rows >= needed.rows and seen.gone >= needed.gone)
         )
 
     def agents(self) -> list[str]:
         return list(self._seen)
 
     def name(self, seq: int) -> tuple[str, str] | None:
-        """The agent and the id of a row that is still there."""
+        """Return the agent and the id of a row; None if it was removed."""
         return self._names.get(seq) or self._old_names.get(seq)
 
     @property
-    def outworn(self) -> bool:
-        """Whether it is time to start anew: a change was interrupted, or most rows are dead."""
+    def needs_reset(self) -> bool:
+        """Whether the index must be built again: a change was interrupted, or most rows are dead."""
         return not self._index.whole or self._index.crowded
 
-    def take(self, agent: str, asked: Seen, news: News, dimension: int | None) -> bool:
-        """Follow Redis by one answer; False if `asked` is no longer what was seen, so that it is out of date."""
-        if self.seen(agent) != asked:
+    def apply(self, agent: str, position: ReadPosition, update: Update, dimension: int | None) -> bool:
+        """Apply an update that was read from `position` on; return False if the index has moved on meanwhile."""
+        if self.seen(agent) != position:
             return False
         with self._index.changing():
             self.index_pending()
-            if news.anew:
+            if update.anew:
                 self.drop(agent)
-            self._kill(agent, news.gone)
-            self._kill(agent, [row.memory.memory_id for row in news.rows])
+            self._kill(agent, update.gone)
+            self._kill(agent, [row.memory.memory_id for row in update.rows])
             try:
-                self._index.extend([self._number(row, dimension) for row in news.rows])
-            except StoreCorruptError:  # the others here may be those of another embedder, from before all were removed
+                self._index.extend([self._number(row, dimension) for row in update.rows])
+            except StoreCorruptError:  # the other rows may be of another embedder, from before all were removed
                 self.reset()
                 raise
-            if news.seen.epoch:
-                self._seen[agent] = news.seen
+            if update.seen.epoch:
+                self._seen[agent] = update.seen
         return True
 
-    def wrote(self, agent: str, epoch: bytes, before: int, rows: Sequence[Row], dimension: int | None) -> None:
-        """Rows that this process has written at the clock `before`; left to be read if others wrote in between."""
+    def add_written(
+        self, agent: str, epoch: bytes, before: int, rows: Sequence[RedisRow], dimension: int | None
+    ) -> None:
+        """Add rows that this process has written at the clock `before`; do nothing if others wrote in between."""
         if not self._follows(agent, epoch, before):
             return
         with self._index.changing():
@@ -106,8 +109,8 @@ class Mirror:
             if len(self._pending) >= _MANY_PENDING:
                 self.index_pending()
 
-    def removed(self, agent: str, epoch: bytes, before: int, ids: Sequence[str]) -> None:
-        """The same for removals."""
+    def add_removed(self, agent: str, epoch: bytes, before: int, ids: Sequence[str]) -> None:
+        """Apply removals by this process at the clock `before`; do nothing if others wrote in between."""
         if self._follows(agent, epoch, before):
             with self._index.changing():
                 self.index_pending()
@@ -122,23 +125,23 @@ class Mirror:
                 self._index.extend(waiting)
 
     def drop(self, agent: str) -> None:
-        """Forget the rows of an agent."""
+        """Remove the rows of an agent."""
         with self._index.changing():
             self.index_pending()
             self._kill(agent, list(self._seqs.get(agent, ())))
             self._seen.pop(agent, None)
             self._seqs.pop(agent, None)
             if not self._index.alive:
-                self._index.clear()  # its vectors may have had another dimension than those to come
+                self._index.clear()  # new vectors may have another dimension
 
     def _follows(self, agent: str, epoch: bytes, before: int) -> bool:
         seen = self.seen(agent)
-        return seen == (epoch, before, before) or (seen == NOTHING and before == 0)
+        return seen == (epoch, before, before) or (seen == START and before == 0)
 
     def _advance(self, agent: str, epoch: bytes, clock: int) -> None:
-        self._seen[agent] = Seen(epoch, clock, clock)
+        self._seen[agent] = ReadPosition(epoch, clock, clock)
 
-    def _number(self, row: Row, dimension: int | None) -> IndexRow:
+    def _number(self, row: RedisRow, dimension: int | None) -> IndexRow:
         self._last += 1
         memory = row.memory
         self._seqs.setdefault(memory.agent_id, {})[memory.memory_id] = self._last

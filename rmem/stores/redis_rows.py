@@ -21,7 +21,7 @@ from ..index.text_features import TextFeatures
 from ..models import BOOKKEEPING, FIELDS, TIERS, Memory, memory_maker
 from .indexed import Derived, derive
 from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
-from .redis_ids import encoded
+from .redis_ids import encode
 
 _FORMAT = 1
 # format, analyser, level, text features (flags, specific); sizes of terms, attribute hashes, numbers and of the JSON
@@ -39,22 +39,22 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().raw_decode
 
 
-class Head(NamedTuple):
+class RowHead(NamedTuple):
     original_seq: int
     step: int
     body: bytes
 
 
-class Row(NamedTuple):
-    """One memory as it is kept, without its access counts."""
+class RedisRow(NamedTuple):
+    """One memory as stored, without its access counts."""
 
     memory: Memory
     derived: Derived
     original_seq: int
 
 
-class Held(NamedTuple):
-    """A row as Redis has it: its value, `count last` of its accesses, and the clock of its last change if asked."""
+class StoredRow(NamedTuple):
+    """A row in Redis: its value, `count last` of its accesses, and the clock of its last change, if requested."""
 
     agent: str
     value: bytes
@@ -72,20 +72,20 @@ class _Zstd(local):
         self.compressor = ZstdCompressor(level=_ZSTD_LEVEL, zstd_dict=self.common)
 
 
-_made: list[_Zstd] = []
+_cached: list[_Zstd] = []
 
 
 def _zstd() -> _Zstd:
-    if not _made:
-        _made.append(_Zstd())
-    return _made[0]
+    if not _cached:
+        _cached.append(_Zstd())
+    return _cached[0]
 
 
-_WORDS = 12  # where the words of the terms stand among the slots
-_slots = {one.stored.slot: one for one in (*FIELDS, *BOOKKEEPING) if one.stored.slot is not None}
+_WORDS = 12  # the slot of the words of the terms
+_slots = {field.stored.slot: field for field in (*FIELDS, *BOOKKEEPING) if field.stored.slot is not None}
 _CELLS = [f"c{slot}" for slot in range(len(_slots) + 1)]
 _TEXT, _CONTENTS, _CREATED = (
-    next(slot for slot, one in _slots.items() if one.path == path)
+    next(slot for slot, field in _slots.items() if field.path == path)
     for path in ("text", "contents", "bookkeeping.creation_time")
 )
 _DEFAULTS = [_slots[slot].initial() if slot in _slots else "" for slot in range(len(_CELLS))]
@@ -99,20 +99,20 @@ _BESIDE = {
 
 
 def _written(slot: int) -> str:
-    """The expression that gives the value in a slot, of the memory `m`."""
+    """Return the expression that gives the value in a slot, of the memory `m`."""
     if slot == _WORDS:
         return "words"
     path = _slots[slot].path
     return {"tier": "TIERS.index(m.tier)", "contents": "written_beside(m.text, m.contents)"}.get(path, f"m.{path}")
 
 
-def _read(one: Field, cell: str) -> str:
-    """The expression that gives a field from the value in its slot."""
-    if one.path == "contents":
+def _read(field: Field, cell: str) -> str:
+    """Return the expression that gives a field from the value in its slot."""
+    if field.path == "contents":
         return f"read_beside(c{_TEXT}, {cell})"
-    if one.kind == "tuple[float, ...]":
+    if field.kind == "tuple[float, ...]":
         return f"None if {cell} is None else tuple({cell})"
-    return f"TIERS[{cell}]" if one.path == "tier" else cell
+    return f"TIERS[{cell}]" if field.path == "tier" else cell
 
 
 _values = compile_function(
@@ -120,7 +120,7 @@ _values = compile_function(
 )
 _memory_from = memory_maker(
     [*_CELLS, *_BESIDE.values()],
-    {one.path: _read(one, f"c{slot}") for slot, one in _slots.items()}
+    {field.path: _read(field, f"c{slot}") for slot, field in _slots.items()}
     | _BESIDE
     | {"bookkeeping.last_access_time": f"c{_CREATED}", "bookkeeping.retrieval_count": "0"},
     TIERS=TIERS,
@@ -129,7 +129,7 @@ _memory_from = memory_maker(
 
 
 def pack(memory: Memory, derived: Derived) -> bytes:
-    """The body of a memory's value."""
+    """Return the body of a memory's value."""
     from .zstd import compress
 
     fields = _encode(_values(memory, "\n".join(derived.terms.words)))
@@ -161,11 +161,11 @@ def pack(memory: Memory, derived: Derived) -> bytes:
 
 
 def arguments(memory: Memory, derived: Derived, clock: float | None) -> tuple[Any, ...]:
-    """What the script PUT wants of one memory; `clock` is where it must still be."""
+    """Return the arguments of the script PUT for one memory; `clock` is the one that it must still have, if any."""
     kept = memory.bookkeeping
     accessed = kept.retrieval_count > 0 or kept.last_access_time > kept.creation_time
     return (
-        encoded(memory.memory_id),
+        encode(memory.memory_id),
         "" if memory.step_number < 0 else memory.step_number,
         int(memory.timestamp),
         "" if clock is None else clock,
@@ -174,37 +174,37 @@ def arguments(memory: Memory, derived: Derived, clock: float | None) -> tuple[An
     )
 
 
-def split(value: bytes) -> Head:
-    """The head that the server wrote, and the body."""
+def split(value: bytes) -> RowHead:
+    """Return the head that the server wrote, and the body."""
     head, _, body = value.partition(b"\n")
     original_seq, _, step = head.partition(b" ")
     try:
-        return Head(int(original_seq), int(step), body)
+        return RowHead(int(original_seq), int(step), body)
     except ValueError as error:
         raise StoreCorruptError(
             "a value in Redis is not a memory; is its namespace used by another program?"
         ) from error
 
 
-def unpack(agent: str, memory_id: str, value: bytes) -> Row:
-    """A memory with what was derived from it; derived again where the analyser has changed since."""
+def unpack(agent: str, memory_id: str, value: bytes) -> RedisRow:
+    """Return a memory with its derived data; derived again if the analyser has changed since."""
     head = split(value)
     fields, counts = _fields(memory_id, head.body)
     memory = _memory(agent, memory_id, head, fields, counts)
-    return Row(memory, _derived(head.body, counts, fields[_WORDS]) or derive(memory), head.original_seq)
+    return RedisRow(memory, _derived(head.body, counts, fields[_WORDS]) or derive(memory), head.original_seq)
 
 
 def memory_of(agent: str, memory_id: str, value: bytes) -> Memory:
-    """The memory alone, which costs less."""
+    """Return the memory without derived data, which is faster."""
     head = split(value)
     return _memory(agent, memory_id, head, *_fields(memory_id, head.body))
 
 
-def held_memory(memory_id: str, held: Held) -> Memory:
+def to_memory(memory_id: str, held: StoredRow) -> Memory:
     return with_access(memory_of(held.agent, memory_id, held.value), held)
 
 
-def with_access(memory: Memory, held: Held) -> Memory:
+def with_access(memory: Memory, held: StoredRow) -> Memory:
     if held.access is not None:
         count, _, last = held.access.partition(b" ")
         memory.bookkeeping.retrieval_count = int(count)
@@ -218,7 +218,7 @@ def text_of(memory_id: str, value: bytes) -> str:
 
 
 def vector_of(memory_id: str, value: bytes, dimension: int) -> npt.NDArray[np.float32] | None:
-    """A memory's vector in the full space, read without its fields."""
+    """Return a memory's vector in the full space, read without its fields."""
     body = split(value).body
     counts = _counts(memory_id, body)
     vector = _vector(body, counts)
@@ -257,7 +257,7 @@ def _fields(memory_id: str, body: bytes) -> tuple[list[Any], _Counts]:
         raise StoreCorruptError(f"the row of {memory_id!r} in Redis cannot be read: {error}") from error
 
 
-def _memory(agent: str, memory_id: str, head: Head, fields: list[Any], counts: _Counts) -> Memory:
+def _memory(agent: str, memory_id: str, head: RowHead, fields: list[Any], counts: _Counts) -> Memory:
     if len(fields) != len(_CELLS):  # written by a version with fewer fields, or with more
         fields = [*fields, *_DEFAULTS[len(fields) :]][: len(_CELLS)]
     return _memory_from(

@@ -1,4 +1,4 @@
-"""What runs inside Redis: Lua scripts, each atomic and each on the keys of one agent, which share a cluster slot.
+"""The Lua scripts that run inside Redis, each atomic and on the keys of one agent, which share a cluster slot.
 
     rows    hash  id → value            clock   counter of changes
     log     zset  id → clock            epoch   token of the first write; another one means another history
@@ -7,7 +7,7 @@
     lent    set   ids of this agent's form that another agent uses
 
 Steps are handled as decimal texts: Lua's numbers are exact only up to 2^53. A Redis that is short of memory may have
-evicted some keys of an agent and not others; what is left of its rows is then removed, which is another history."""
+evicted some keys of an agent and not others; the rest of its rows is then removed, which starts another history."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ return reply
 """
 )
 
-# Leaves no id of a removed memory behind; of an agent without memories nothing but the ids of its form that others use.
-# Processes that have not followed the removals yet read the agent anew.
+# Deletes the ids of removed memories, and of an agent without memories all but the ids of its form that others use.
+# Processes that have not read the removals yet read the whole agent again.
 SCRUB = (
     _KEYS
     + """

@@ -1,5 +1,5 @@
-"""Check the vectors of memories: shape, type, finite numbers, unit length, the dimension of the store and the embedder
-that they come from. Every store and every way in uses these functions; nothing else checks vectors of memories."""
+"""Check the vectors of memories: shape, type, finite numbers, unit length, the store's dimension and embedder. All
+stores use these functions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..models import Memory
 
 Vector = npt.NDArray[np.float32]
 
-_UNEVEN = 1e-3  # how far the square of a vector's length may be from one
+_TOLERANCE = 1e-3  # of the squared length of a unit vector
 
 
 class EmbedderIdentity(NamedTuple):
-    """The embedder that made some vectors: its name, and the words by which it can be loaded again."""
+    """The embedder of some vectors: its name, and the specification by which it can be loaded again."""
 
     name: str
     spec: str | None
@@ -51,7 +51,7 @@ def check_vectors(memories: Sequence[Memory], dimension: int | None = None) -> N
         if vector is not None:
             checked = checks.vector("vector", vector, dimension=dimension)
             dimension = checked.size
-            if abs(float(checked @ checked) - 1) > _UNEVEN:
+            if abs(float(checked @ checked) - 1) > _TOLERANCE:
                 memory.embeddings = replace(memory.embeddings, full_vector=unit(checked[None, :])[0])
 
 
@@ -83,7 +83,7 @@ def check_vector_format(
 
 
 def _all_sound(vectors: Sequence[Vector | None], dimension: int | None) -> bool:
-    """Return whether all are there, fit and have unit length. Looks at many at once; if False, look at each."""
+    """Whether all exist, have the dimension and unit length; a fast check of many. If False, check each."""
     given = [vector for vector in vectors if isinstance(vector, np.ndarray) and vector.dtype == np.float32]
     shapes = {vector.shape for vector in given} | ({(dimension,)} if dimension is not None else set())
     if not given or len(given) < len(vectors) or len(shapes) != 1:
@@ -92,11 +92,11 @@ def _all_sound(vectors: Sequence[Vector | None], dimension: int | None) -> bool:
     if matrix.ndim != 2 or not checks.MIN_DIMENSION <= matrix.shape[1] <= checks.MAX_DIMENSION:
         return False
     lengths = np.einsum("ij,ij->i", matrix, matrix)
-    return bool((np.abs(lengths - 1) <= _UNEVEN).all())  # which infinity and NaN are not
+    return bool((np.abs(lengths - 1) <= _TOLERANCE).all())  # False for infinity and NaN
 
 
 def _is_sound(vector: Vector | None, dimension: int | None) -> bool:
-    """The same for one, without a matrix."""
+    """Whether a vector exists, has the dimension and unit length."""
     return (
         isinstance(vector, np.ndarray)
         and vector.dtype == np.float32
@@ -106,5 +106,5 @@ def _is_sound(vector: Vector | None, dimension: int | None) -> bool:
             if dimension is None
             else vector.size == dimension
         )
-        and abs(float(vector @ vector) - 1) <= _UNEVEN
+        and abs(float(vector @ vector) - 1) <= _TOLERANCE
     )

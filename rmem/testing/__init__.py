@@ -1,4 +1,4 @@
-"""For the tests of others: the suites of stores and of vector engines, and synthetic memories by the thousand."""
+"""Tests for stores and vector engines of your own, and synthetic memories; this module is the list of public names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Only the suite needs pytest, so it is loaded when it is asked for."""
+    """Load a name at first use: only the test suites need pytest."""
     if name not in _HOMES:
         raise AttributeError(f"module 'rmem.testing' has no attribute {name!r}")
     from importlib import import_module

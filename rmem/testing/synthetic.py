@@ -1,8 +1,8 @@
-"""Synthetic memories that look like real ones to a search engine: for benchmarks, soaks and tests of scale.
+"""Synthetic memories and questions with the statistics of real ones, for benchmarks, soak tests and tests of scale.
 
-Words follow Zipf's law behind English function words at their natural rates; sessions keep to a topic; some
-texts name files, errors, versions and tickets. Everything follows from the seed, and the texts of the first n
-memories do not depend on how many are asked for."""
+Content words follow Zipf's law, English function words have their natural rates; sessions keep to a topic; some texts
+name files, errors, versions and tickets. Everything follows from the seed, and the texts of the first n memories do not
+depend on how many are requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IDENTIFIERS = 20_000
 _YEAR_START = 1_735_689_600.0  # 1 January 2025, UTC
 _YEAR = 365 * 86_400.0
 _TOPICAL = 0.16  # of the content words
-_FLATTEN = 25.0  # content words stand behind about so many function words in the order of frequency
+_FLATTEN = 25.0  # rank offset of content words: about so many function words are more frequent
 
 # Function words with their rates per thousand words of running English.
 _FUNCTION_WORDS = """
@@ -70,7 +70,7 @@ _OPENINGS = (
 
 
 class _Language(NamedTuple):
-    """The words and how often each comes; function words first."""
+    """The words and their cumulated frequencies; function words first."""
 
     words: npt.NDArray[np.object_]
     cumulated: npt.NDArray[np.float64]
@@ -80,9 +80,9 @@ class _Language(NamedTuple):
 
 
 def vocabulary(size: int = 30_000) -> list[str]:
-    """Distinct content words, the most frequent first: real ones, then compounds and ones built as English does.
+    """Return distinct content words, the most frequent first: real ones, then compounds and invented ones.
 
-    The real ones matter: their stems, tokens and relatives in meaning are what an engine meets in practice.
+    Real words matter: they have the stems, tokens and related meanings that an engine meets in practice.
     """
     rng = np.random.default_rng(20_250_101)
     real = resources.files(__package__).joinpath("words.txt").read_text("ascii").split()
@@ -108,18 +108,18 @@ def _language() -> _Language:
     words = np.array(pairs[0::2] + content, object)
     rng = np.random.default_rng(20_250_102)
     functions = len(rates)
-    # Topics are made of words that tell something: neither the most frequent nor the rarest.
+    # Topics are made of informative words: neither the most frequent nor the rarest.
     topics = functions + (len(content) ** rng.uniform(0.35, 0.95, (_TOPICS, _TOPIC_WORDS))).astype(np.int64)
     return _Language(words, chances.cumsum() / chances.sum(), functions, topics, _identifiers(content, rng))
 
 
 def _identifiers(content: list[str], rng: np.random.Generator) -> list[str]:
-    """Paths, error names, functions, versions, tickets and hashes."""
+    """Make paths, error names, functions, versions, tickets and hashes."""
     draws = rng.integers(0, 2000, size=(_IDENTIFIERS, 3)).tolist()
     numbers = rng.integers(1 << 40, size=_IDENTIFIERS).tolist()
     made = []
-    for at, ((one, two, three), number) in enumerate(zip(draws, numbers, strict=True)):
-        first, second, third = content[one], content[two], content[three]
+    for at, ((a, b, c), number) in enumerate(zip(draws, numbers, strict=True)):
+        first, second, third = content[a], content[b], content[c]
         kind = at % 7
         if kind == 0:
             made.append(f"{first}/{second}_{third}.{_SUFFIXES[number % len(_SUFFIXES)]}")
@@ -141,12 +141,12 @@ def _identifiers(content: list[str], rng: np.random.Generator) -> list[str]:
 def synthetic_memories(
     n: int, seed: int = 0, agents: int = 100, dimension: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """`n` memories as arguments of `Brain.remember`, in order of time over one year.
+    """Yield `n` memories as arguments of `Brain.remember`, in order of time over one year.
 
         brain.remember_many(synthetic_memories(10_000))
 
     With a `dimension` each also has a vector of that many numbers, drawn around one of a thousand centres.
-    `step` is the number of the memory, so that a hit tells which one it is.
+    `step` is the number of the memory, by which a hit can be identified.
     """
     return islice(_memories(n, seed, agents, dimension), n)
 
@@ -187,9 +187,9 @@ def _memories(n: int, seed: int, agents: int, dimension: int | None) -> Iterator
 
 
 def _texts(rng: np.random.Generator) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The texts of one block, and the session of each."""
+    """Return the texts of one block, and the session of each."""
     language = _language()
-    sessions = _interleaved(rng)
+    sessions = _interleave_sessions(rng)
     topics = rng.integers(_TOPICS, size=sessions.max() + 1)[sessions]
     lengths = np.minimum(8 + rng.exponential(12.0, size=_BLOCK).astype(np.int64), 40)
     ends = lengths.cumsum()
@@ -215,8 +215,8 @@ def _texts(rng: np.random.Generator) -> tuple[list[str], npt.NDArray[np.int64]]:
     return texts, sessions
 
 
-def _interleaved(rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """The session of each memory of a block: about twenty each, several running side by side."""
+def _interleave_sessions(rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the session of each memory of a block: about twenty memories each, eight sessions at a time."""
     lane = rng.integers(_OPEN, size=_BLOCK)
     order = np.argsort(lane, kind="stable")
     breaks = rng.random(_BLOCK) < 1 / _SESSION
@@ -227,7 +227,7 @@ def _interleaved(rng: np.random.Generator) -> npt.NDArray[np.int64]:
 
 
 def clustered_vectors(n: int, dimension: int, seed: int = 0, part: int = 0) -> npt.NDArray[np.float32]:
-    """`n` unit vectors around a thousand centres of unequal weight. `part` draws more of the same mixture."""
+    """Draw `n` unit vectors around a thousand centres of unequal weight. `part` draws more of the same mixture."""
     centres = np.random.default_rng((seed, 7)).random((_CLUSTERS, dimension), np.float32)
     centres -= 0.5
     rng = np.random.default_rng((seed, 8, part))
@@ -241,7 +241,7 @@ def clustered_vectors(n: int, dimension: int, seed: int = 0, part: int = 0) -> n
 
 
 def synthetic_questions(n: int, seed: int = 0, size: int = _BLOCK) -> list[str]:
-    """`n` questions in natural language, each made from the words of one of `synthetic_memories(size, seed)`."""
+    """Make `n` questions in natural language, each from the words of one of `synthetic_memories(size, seed)`."""
     rng = np.random.default_rng((seed, 9))
     language = _language()
     functions = set(language.words[: language.functions].tolist())
@@ -254,10 +254,10 @@ def synthetic_questions(n: int, seed: int = 0, size: int = _BLOCK) -> list[str]:
     for at in rng.integers(len(texts), size=n).tolist():
         content = [word for word in texts[at].rstrip(".?").split() if word.lower() not in functions]
         kept = rng.permutation(len(content))[: int(rng.integers(2, 6))]
-        told = [content[place] for place in sorted(kept.tolist())]
+        chosen_words = [content[place] for place in sorted(kept.tolist())]
         opening = _OPENINGS[int(rng.integers(len(_OPENINGS)))]
         joint = (" ", " of the ", " with ", " and ")[int(rng.integers(4))]
-        half = (len(told) + 1) // 2
-        tail = " ".join(told[half:])
-        questions.append(f"{opening} {' '.join(told[:half])}{joint + tail if tail else ''}?")
+        half = (len(chosen_words) + 1) // 2
+        tail = " ".join(chosen_words[half:])
+        questions.append(f"{opening} {' '.join(chosen_words[:half])}{joint + tail if tail else ''}?")
     return questions

@@ -1,5 +1,5 @@
-"""The suite for a MemoryStore: the four methods, and what many stores can do besides. Tests of what a store does not
-offer (counting, iterating, adding many, closing) are skipped."""
+"""Tests of a MemoryStore: its four methods, and counting, iterating, adding many and closing, which are skipped if a
+store does not offer them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ODD_TEXTS = (
 )  # fmt: skip
 
 
-def offered(store: object, *methods: str) -> Any:
-    """The store, if it has these methods; otherwise the test is skipped."""
+def require_methods(store: object, *methods: str) -> Any:
+    """Return the store if it has these methods; skip the test otherwise."""
     for method in methods:
         if not hasattr(type(store), method):
             pytest.skip(f"{type(store).__name__} has no {method}")
@@ -26,10 +26,10 @@ def offered(store: object, *methods: str) -> Any:
 
 
 class MemoryStoreContract:
-    """Provide the `store` fixture; override `value` and `text_of` if the store keeps something other than texts."""
+    """Provide the `store` fixture; override `value` and `text_of` if the store does not store texts."""
 
     by_meaning = False
-    """Set it for a store that answers with the nearest values there are, however far they are."""
+    """Set for a store whose search returns the nearest values, however far they are."""
 
     def value(self, text: str) -> Any:
         return text
@@ -96,7 +96,7 @@ class MemoryStoreContract:
             assert isinstance(store.search(text), list), text
 
     def test_counts_and_contains(self, store: MemoryStore[Any]) -> None:
-        counted = offered(store, "__len__", "__contains__")
+        counted = require_methods(store, "__len__", "__contains__")
         assert len(counted) == 0
         for key in ("a", "b", "a", "c"):
             counted.add(key, self.value(f"value of {key}"))
@@ -108,7 +108,7 @@ class MemoryStoreContract:
         assert "missing" not in counted
 
     def test_iterates_over_the_keys(self, store: MemoryStore[Any]) -> None:
-        iterated = offered(store, "__iter__")
+        iterated = require_methods(store, "__iter__")
         assert list(iterated) == []
         for key in ("c", "a", "b"):
             iterated.add(key, self.value(f"value of {key}"))
@@ -117,12 +117,12 @@ class MemoryStoreContract:
         assert sorted(iterated) == ["a", "b", "c"]
         iterated.forget("a")
         assert list(iterated) == ["c", "b"]
-        for key in iterated:  # changing what one walks over is safe
+        for key in iterated:  # removing while iterating is safe
             iterated.forget(key)
         assert list(iterated) == []
 
     def test_adds_many_at_once(self, store: MemoryStore[Any]) -> None:
-        bulk = offered(store, "add_many")
+        bulk = require_methods(store, "add_many")
         bulk.add("k3", self.value("an old violin"))
         assert bulk.add_many((f"k{number}", self.value(f"copper kettle {number}")) for number in range(50)) == 50
         assert self.text_of(bulk.get("k3")) == "copper kettle 3"
@@ -142,13 +142,13 @@ class MemoryStoreContract:
             return done
 
         with ThreadPoolExecutor(4) as pool:
-            assert all(one for done in pool.map(work, range(4)) for one in done)
+            assert all(ok for done in pool.map(work, range(4)) for ok in done)
         assert {key for key, _, _ in store.search("signal", top_k=100)} == {
             f"w{worker}-{number}" for worker in range(4) for number in range(0, 8, 2)
         }
 
     def test_closing_is_part_of_leaving(self, store: MemoryStore[Any]) -> None:
-        closed = offered(store, "__enter__", "close")
+        closed = require_methods(store, "__enter__", "close")
         with closed as entered:
             assert entered is store
             entered.add("k1", self.value("inside"))

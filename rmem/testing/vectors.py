@@ -1,4 +1,4 @@
-"""The suite that every vector engine passes: subclass it, provide the `index` fixture, run pytest."""
+"""The tests that every vector engine must pass: subclass the contract, provide the `index` fixture, run pytest."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _vectors(count: int, seed: int = 0, dimension: int = DIMENSION) -> npt.NDArr
 
 
 def _fill(index: VectorIndex, count: int = 60) -> npt.NDArray[np.float32]:
-    """Vectors under the numbers 1 to `count`, each with fields that tell it apart."""
+    """Store vectors under the numbers 1 to `count`, with different fields; return them."""
     vectors = _vectors(count)
-    said = [
+    fields = [
         Fields(f"agent-{n % 3}", "" if n % 4 == 0 else f"s-{n % 4}", ("fact", "error")[n % 2], "ann", 1.7e9 + n)
         for n in range(1, count + 1)
     ]
-    index.upsert(list(range(1, count + 1)), vectors, said)
+    index.upsert(list(range(1, count + 1)), vectors, fields)
     return vectors
 
 
@@ -42,10 +42,10 @@ class VectorIndexContract:
 
     def test_the_nearest_come_first_with_their_cosines(self, index: VectorIndex) -> None:
         vectors = _fill(index)
-        for asked in _vectors(5, seed=9):
-            cosines = vectors @ asked
+        for query in _vectors(5, seed=9):
+            cosines = vectors @ query
             expected = np.argsort(-cosines)[:10]
-            found = index.search(asked, 10)
+            found = index.search(query, 10)
             assert [number for number, _ in found] == (expected + 1).tolist()
             if index.exact:
                 assert np.allclose([score for _, score in found], cosines[expected], atol=2e-3)
@@ -85,7 +85,7 @@ class VectorIndexContract:
 
     def test_filters_are_regarded_or_left_to_the_store(self, index: VectorIndex) -> None:
         vectors = _fill(index)
-        asked = vectors[0]
+        query = vectors[0]
         if not index.filters:
             pytest.skip(f"{type(index).__name__} does not filter; the store does")
         for where, inside in (
@@ -96,7 +96,7 @@ class VectorIndexContract:
             (FieldFilter(agent=("nobody",)), lambda n: False),
             (FieldFilter(), lambda n: True),
         ):
-            found = index.search(asked, 60, where)
+            found = index.search(query, 60, where)
             assert sorted(number for number, _ in found) == [n for n in range(1, 61) if inside(n)], where
 
     def test_names_with_quotes_and_signs_are_only_names(self, index: VectorIndex) -> None:
@@ -107,7 +107,7 @@ class VectorIndexContract:
             pytest.skip(f"{type(index).__name__} does not filter; the store does")
         for number, name in enumerate(names, 1):
             found = index.search(vectors[0], 50, FieldFilter(agent=(name,), session=(name,)))
-            assert [one for one, _ in found] == [number], name
+            assert [hit for hit, _ in found] == [number], name
 
     def test_vectors_of_another_dimension_are_refused(self, index: VectorIndex) -> None:
         _fill(index, 5)

@@ -1,14 +1,13 @@
-"""The forgetting curve, and what may be pruned by it.
+"""The forgetting curve, pruning by it, and removal by filter, person or agent.
 
-How well a memory is retained falls with the time since it was last used, as Ebbinghaus found: R = exp(-t / S). One
-that was never used counts from the time that it is about (`when`), not from when it was kept. Its
-stability S, in days, grows with its importance and with every time that it was recalled:
+The retention of a memory falls with the time t since it was last used, as Ebbinghaus found: R = exp(-t / S). A memory
+that was never used counts from the time that it is about (`when`), not from when it was stored. Its stability S, in
+days, grows with its importance and with every recall:
 
     S = stability · (1 + importance_weight · importance) · growth ^ log2(1 + recalls)
 
-Nothing is forgotten by this alone. A policy that is turned on may prune what has faded below a bound, or what a budget
-has no room for, the most faded first; pinned memories stay. Somebody's memories are forgotten on request, however
-well they are retained."""
+Nothing is pruned without a policy. A policy prunes what has faded below a bound or exceeds a budget, the most faded
+first; pinned memories stay. Removal on request ignores retention."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgettingPolicy:
-    """What is pruned, and how fast memories fade.
+    """Which memories are pruned, and how fast they fade.
 
     ForgettingPolicy(below=0.05)                  # what has almost faded
     ForgettingPolicy(max_count=100_000)           # the most faded beyond a hundred thousand
@@ -63,9 +62,8 @@ class ForgettingPolicy:
     """Factor on stability for each doubling of 1 + the number of recalls."""
 
     def __post_init__(self) -> None:
-        for name in ("below",):
-            if getattr(self, name) is not None:
-                checks.share(name, getattr(self, name))
+        if self.below is not None:
+            checks.share("below", self.below)
         for name in ("max_count", "max_bytes"):
             if getattr(self, name) is not None:
                 checks.whole(name, getattr(self, name))
@@ -205,7 +203,8 @@ def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) ->
     even if they name the agent."""
     _refuse_unreadable(store, f"the memories of {agent!r}")
     keys = store.ids_at(store.filtered_rows(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
-    keys += [one.memory.memory_id for one in store.aside() if one.memory.agent_id == agent and one.memory.tier in tiers]
+    aside = [item.memory for item in store.aside()]
+    keys += [memory.memory_id for memory in aside if memory.agent_id == agent and memory.tier in tiers]
     return store.erase(keys, who=config.user(), reason="clear") if keys else []
 
 
@@ -221,13 +220,15 @@ def _ids_about(store: RecordStore, subject: Subject) -> list[str]:
     """Return the ids of all memories, also those set aside, that belong to a person or an agent or that name it."""
     _refuse_unreadable(store, "the subject")
     stored = store.select()
-    aside = [one.memory for one in store.aside()]
+    aside = [item.memory for item in store.aside()]
     return [memory.memory_id for memory in (*stored, *aside) if _is_about(memory, subject)]
 
 
 def _feedback_about(store: RecordStore, subject: Subject) -> list[Feedback]:
     """Return the feedback on recalls by the subject or whose questions name it."""
-    return [one for one in store.feedback() if subject.is_among(one.agent) or subject.is_named_in(one.question or "")]
+    return [
+        item for item in store.feedback() if subject.is_among(item.agent) or subject.is_named_in(item.question or "")
+    ]
 
 
 def _is_about(memory: Memory, subject: Subject) -> bool:

@@ -1,6 +1,5 @@
-"""The storage of the tiers. The archive has every memory from the moment it is acknowledged. A hot tier is a second
-copy of one tier in a store that many machines share; it is searched first, and refilled from the archive whenever it
-was unreachable, emptied or out of date."""
+"""The storage of the tiers: the archive has every acknowledged memory; a hot tier is a copy of one tier in Redis, which
+is searched first and refilled from the archive after it was unreachable, emptied or out of date."""
 
 from __future__ import annotations
 
@@ -168,7 +167,7 @@ class HotTier:
 
     def _epoch(self, agent: str) -> str | None:
         """Return the epoch of the store when the agent's rows were last checked."""
-        return self.store.epoch(agent, look=False)
+        return self.store.epoch(agent, check=False)
 
 
 def _ids(store: RecordStore, found_rows: FilteredRows) -> list[str]:
@@ -213,7 +212,7 @@ class TieredStore(Forking):
         moved = self.archive.move(keys, target, vectors)
         if target in self.hot:
             found = self.archive.get_many(keys)
-            self.hot[target].put(agent, [one for one in found if one is not None and one.tier == target])
+            self.hot[target].put(agent, [memory for memory in found if memory is not None and memory.tier == target])
         if source in self.hot:
             self.hot[source].forget(agent, keys)
         return moved

@@ -1,5 +1,5 @@
-"""Vectors in an engine of their own: `open_vectors` finds the index for an address. Each engine is one module, loaded
-when it is used; `base` is the contract, `follower` keeps an index in step with a store, `rows` lets recall ask it."""
+"""Vector engines beside a store; `open_vectors` opens the engine of an address. Each engine is a module, loaded when it
+is used; `base` is their contract, `follower` synchronises one with a store, `engine_rows` searches it for recall."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..errors import ConfigError
 if TYPE_CHECKING:
     from .base import VectorIndex
 
-KNOWN = "milvus://…, qdrant://…, faiss://…, pgvector://… or a VectorIndex"
+ACCEPTED = "milvus://…, qdrant://…, faiss://…, pgvector://… or a VectorIndex"
 
 
 def open_vectors(address: str, collection: str) -> VectorIndex:
-    """The index behind an address, which may name a collection of its own: `…?collection=name`."""
+    """Open the engine at an address. `collection` is used unless the address names one: `…?collection=name`."""
     scheme, separator, _ = address.partition("://")
     if separator and scheme == "milvus":
         from .milvus import MilvusIndex
 
-        return MilvusIndex.at(address, collection)
+        return MilvusIndex(address, collection)
     if separator and scheme == "qdrant":
         from .qdrant import QdrantIndex
 
@@ -31,5 +31,5 @@ def open_vectors(address: str, collection: str) -> VectorIndex:
     if separator and scheme == "pgvector":
         from .pgvector import PgvectorIndex
 
-        return PgvectorIndex.at(address, collection)
-    raise ConfigError(f"vectors must be {KNOWN}; got {scheme if separator else address!r}")
+        return PgvectorIndex(address, collection)
+    raise ConfigError(f"vectors must be {ACCEPTED}; got {scheme if separator else address!r}")

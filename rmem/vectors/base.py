@@ -1,5 +1,5 @@
-"""The contract of a vector engine, and what the engines share: how their addresses are read, how their errors are told.
-Texts, words and filters stay in the store of memories; an engine holds numbers, vectors and five fields."""
+"""The contract of a vector engine, with the parsing of addresses and the error handling that all engines share. Texts
+and words stay in the store; an engine holds numbers, vectors and five fields."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..filters import Filter
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]
 
-TOKEN = "RMEM_VECTORS_TOKEN"
-NAMES = ("agent", "session", "type", "actor")
+TOKEN_VARIABLE = "RMEM_VECTORS_TOKEN"
+NAME_FIELDS = ("agent", "session", "type", "actor")
 _COLLECTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}")
 
 
 class Fields(NamedTuple):
-    """What an engine may filter by; an empty text stands for none. A memory's number never gets others."""
+    """The fields that an engine may filter by; "" means none. They never change for a number."""
 
     agent: str = ""
     session: str = ""
@@ -36,7 +36,7 @@ class Fields(NamedTuple):
 
 
 class FieldFilter(NamedTuple):
-    """The part of a Filter that is about these fields: one of some names, a time from and to."""
+    """The part of a Filter that concerns these fields: allowed names, and a range of time."""
 
     agent: tuple[str, ...] | None = None
     session: tuple[str, ...] | None = None
@@ -51,58 +51,58 @@ class FieldFilter(NamedTuple):
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The fields that must have one of some names."""
-        return {name: list(value) for name in NAMES if (value := getattr(self, name)) is not None}
+        """Return the allowed names of each field that is restricted."""
+        return {name: list(value) for name in NAME_FIELDS if (value := getattr(self, name)) is not None}
 
     def covers(self, where: Filter) -> bool:
-        """Whether a Filter asks for nothing else."""
+        """Whether a Filter restricts no other field."""
         return where == Filter(**{key: value for key, value in self._asdict().items() if value is not None})
 
 
 class VectorIndex(ABC):
-    """Unit vectors by number. What is upserted or deleted is seen by every later search of this process.
+    """Unit vectors by number. Every later search of this process sees what was upserted or deleted.
 
-    A number that is upserted again is replaced; deleting what is not there is harmless. An engine that cannot be
-    reached raises StoreUnreachableError. `rmem.testing.VectorIndexContract` is the suite.
+    Upserting a number again replaces it; deleting an absent number does nothing. Raise StoreUnreachableError if the
+    engine cannot be reached. `rmem.testing.VectorIndexContract` is the test suite.
     """
 
     name: str
-    """Where it is, without secrets; for errors."""
+    """The address without secrets, for error messages."""
     filters: ClassVar[bool] = True
-    """Whether `search` regards its filter. One that does not answers with whatever is nearest."""
+    """Whether `search` applies its filter. If False, it returns the nearest regardless of the filter."""
     exact: bool = True
     """Whether scores are cosines, to about 0.001."""
 
     @abstractmethod
     def upsert(self, ids: Sequence[int], vectors: Matrix, fields: Sequence[Fields]) -> None:
-        """Keep vectors under their numbers."""
+        """Store vectors under their numbers."""
 
     @abstractmethod
     def delete(self, ids: Sequence[int]) -> None:
-        """Remove numbers and their vectors for good."""
+        """Remove numbers and their vectors permanently."""
 
     @abstractmethod
     def search(self, vector: Vector, k: int, where: FieldFilter | None = None) -> list[tuple[int, float]]:
-        """(number, score) of about the nearest, best first."""
+        """Return (number, score) of the approximately nearest, best first."""
 
     @abstractmethod
     def clear(self, known: Sequence[int] = ()) -> None:
-        """Remove everything; vectors of another dimension may follow. `known` are all numbers that may be there, for
-        engines that cannot list them."""
+        """Remove everything, so that vectors of another dimension can be stored. `known` are all numbers that may be
+        present, for engines that cannot list them."""
 
     def count(self) -> int | None:
-        """How many vectors there are; None where the engine cannot tell."""
+        """Return the number of vectors; None if the engine cannot count them."""
         return None
 
     def flush(self) -> None:  # noqa: B027 - most engines need none
-        """Make what was written survive this process, where that does not happen by itself."""
+        """Make written vectors durable, if the engine does not do so itself."""
 
     def close(self) -> None:  # noqa: B027 - some hold nothing
-        """Let go of every resource. Closing twice is harmless."""
+        """Release all resources. Closing twice is harmless."""
 
 
 def check_batch(name: str, ids: Sequence[int], vectors: Matrix, fields: Sequence[Fields], known: int | None) -> int:
-    """Refuse a batch that does not fit itself or the dimension that an index has; its dimension."""
+    """Check that a batch is consistent and has the dimension `known` of the index, if any; return its dimension."""
     if vectors.ndim != 2 or not len(ids) == len(vectors) == len(fields):
         raise InputError(
             f"{len(ids)} ids need as many vectors and fields, got {vectors.shape} and {len(fields)}", field="ids"
@@ -121,16 +121,16 @@ def check_dimension(name: str, given: int, known: int | None) -> None:
 
 
 @contextmanager
-def reaching(name: str) -> Iterator[None]:
-    """Tell what an engine's client raises as one error. Clients have dozens of classes and no common base."""
+def translate_errors(name: str) -> Iterator[None]:
+    """Raise all errors of an engine's client as StoreUnreachableError: clients have no common base class."""
     try:
         yield
     except RemanenceError:
         raise
     except Exception as error:
-        told = str(error).strip().partition("\n")[0][:300]
+        message = str(error).strip().partition("\n")[0][:300]
         raise StoreUnreachableError(
-            f"the vectors at {name} cannot be reached or used: {type(error).__name__}: {told}. Memories are safe in "
+            f"the vectors at {name} cannot be reached or used: {type(error).__name__}: {message}. Memories are safe in "
             "the store; what is missing there is filled in when it answers again, or by `rmem reindex`"
         ) from error
 
@@ -145,7 +145,9 @@ class EngineAddress:
         except ValueError as error:
             raise ConfigError(f"the address of vectors is malformed: {error}") from None
         if self.parts.password:
-            raise ConfigError(f"the address of vectors must not hold a password, which stores note; set {TOKEN}")
+            raise ConfigError(
+                f"the address of vectors must not hold a password, which stores note; set {TOKEN_VARIABLE}"
+            )
         self.options = dict(parse_qsl(self.parts.query))
         self.collection = self.options.pop("collection", collection)
         if unknown := sorted(self.options.keys() - set(options)):
@@ -170,20 +172,20 @@ class EngineAddress:
         where = f"{self.host}:{self.port}" if self.port else self.host or f"/{self.path}"
         return f"{self.parts.scheme}://{where}?collection={self.collection}"
 
-    def whole(self, option: str, default: int) -> int:
+    def positive_int(self, option: str, default: int) -> int:
         value = self.options.get(option, str(default))
         if not value.isdecimal() or int(value) < 1:
             raise ConfigError(f"{option} must be a whole number ≥ 1, got {value!r}")
         return int(value)
 
-    def one_of(self, option: str, known: Sequence[str]) -> str:
-        """An option that is one of some words, the first if it is not given."""
+    def choice(self, option: str, known: Sequence[str]) -> str:
+        """Return an option that must be one of `known`; the first of them if it is not given."""
         value = self.options.get(option, known[0])
         if value not in known:
             raise ConfigError(f"{option} must be one of {', '.join(known)}, got {value!r}")
         return value
 
 
-def token() -> str | None:
-    """The key of the engine, from the environment."""
-    return os.environ.get(TOKEN, "").strip() or None
+def read_token() -> str | None:
+    """Read the password or API key of the engine from the environment."""
+    return os.environ.get(TOKEN_VARIABLE, "").strip() or None

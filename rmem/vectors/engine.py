@@ -1,5 +1,5 @@
-"""The vector engine of a Brain: which one it is, and how the Brain tells and asks it. Without one, every method is a
-no-op."""
+"""The vector engine of a Brain: opens the engine that was given or that the store has recorded, and passes calls on to
+it. Without an engine, every method does nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..filters import Filter
 from ..forks import Forking, new_lock, watch
 from ..stores.base import RecordStore
 from ..stores.capabilities import VectorFeed
-from . import KNOWN, open_vectors
+from . import ACCEPTED, open_vectors
 
 if TYPE_CHECKING:
     from ..index.candidate_source import CandidateSource
@@ -23,50 +23,50 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NOTED = "vectors"
-_GIVEN = "given: "
-_ID = "store_id"
+_ADDRESS = "vectors"  # metadata of the store
+_STORE_ID = "store_id"
+_OBJECT = "given: "  # prefix of the recorded name of a VectorIndex that was passed in
 
 
 class VectorEngine(Forking):
-    """`VectorEngine(store, "qdrant://…")`, with a VectorIndex, with "none", or with None for the one that the store has
-    noted."""
+    """`VectorEngine(store, "qdrant://…")`; instead of an address a VectorIndex, "none", or None for the engine that the
+    store has recorded."""
 
     def __init__(self, store: RecordStore, wanted: str | VectorIndex | None) -> None:
         self._store, self._wanted = store, wanted
         self._lock = new_lock()
-        self._looked = False
+        self._resolved = False
         self._follower: VectorFollower | None = None
         self._problem: str | None = None
         watch(self)
 
     def after_fork_in_child(self) -> None:
-        """Connections of most engines do not survive a fork. A child opens its own; without one the store answers."""
-        self._looked, self._follower = self._wanted == "none", None
+        """Open the engine anew in a child: connections of most engines do not survive a fork."""
+        self._resolved, self._follower = self._wanted == "none", None
 
     def attach(self) -> None:
-        """Use the engine that is wanted, and note it in the store."""
+        """Open the requested engine, and record it in the store."""
         wanted = self._wanted
         if wanted == "none":
-            if self._store.get_meta(NOTED):
-                self._store.set_meta(NOTED, "")
-            self._looked = True
+            if self._store.get_meta(_ADDRESS):
+                self._store.set_meta(_ADDRESS, "")
+            self._resolved = True
             return
         if wanted is not None and not isinstance(wanted, str):
             from .base import VectorIndex
 
             if not isinstance(wanted, VectorIndex):
-                raise checks.refuse("vectors", KNOWN, wanted)
+                raise checks.refuse("vectors", ACCEPTED, wanted)
         with self._lock:
             self._open(wanted)
 
     def _open(self, wanted: str | VectorIndex | None) -> None:
         store = self._store
         if wanted is None:
-            raise ConfigError(f"vectors must be {KNOWN}")
+            raise ConfigError(f"vectors must be {ACCEPTED}")
         if not isinstance(store, VectorFeed):
             raise ConfigError(
-                f"vectors cannot be given with {type(store).__name__}, which does not tell what came and went "
+                f"vectors cannot be given with {type(store).__name__}, which does not list what came and went "
                 "(the capability 'vector feed'); SQLite files, PostgreSQL and :memory: do"
             )
         if store.encryption is not None and store.encryption.hides_vectors:
@@ -77,65 +77,65 @@ class VectorEngine(Forking):
         from .follower import VectorFollower
 
         index = open_vectors(wanted, self._collection()) if isinstance(wanted, str) else wanted
-        noted = wanted if isinstance(wanted, str) else f"{_GIVEN}{index.name}"
-        if store.get_meta(NOTED) != noted:
-            store.set_meta(NOTED, noted)
-        self._follower, self._looked = VectorFollower(store, index), True
+        recorded = wanted if isinstance(wanted, str) else f"{_OBJECT}{index.name}"
+        if store.get_meta(_ADDRESS) != recorded:
+            store.set_meta(_ADDRESS, recorded)
+        self._follower, self._resolved = VectorFollower(store, index), True
 
     def _collection(self) -> str:
-        """A name that no other store has, where an address names none: numbers of two stores must not meet."""
-        known = self._store.get_meta(_ID)
+        """Return a collection name unique to this store: two stores use the same numbers."""
+        known = self._store.get_meta(_STORE_ID)
         if known is None:
             known = secrets.token_hex(6)
-            self._store.set_meta(_ID, known)
+            self._store.set_meta(_STORE_ID, known)
         return f"rmem_{known}"
 
     @property
     def follower(self) -> VectorFollower | None:
-        """The engine beside the store, if there is one and it can be used."""
-        if not self._looked:
+        """The follower of the engine; None if there is no engine or it cannot be used."""
+        if not self._resolved:
             with self._lock:
-                if not self._looked:
-                    self._look()
+                if not self._resolved:
+                    self._open_recorded()
         return self._follower
 
-    def _look(self) -> None:
-        """Open the engine that the store has noted. One that cannot be opened here is no reason to fail."""
-        self._looked = True
-        noted = self._store.get_meta(NOTED) if isinstance(self._store, VectorFeed) else None
-        if not noted:
+    def _open_recorded(self) -> None:
+        """Open the engine that the store has recorded; log a warning if it cannot be opened here."""
+        self._resolved = True
+        recorded = self._store.get_meta(_ADDRESS) if isinstance(self._store, VectorFeed) else None
+        if not recorded:
             return
         try:
-            if noted.startswith(_GIVEN):
-                raise ConfigError(f"pass it again: Brain(…, vectors={noted.removeprefix(_GIVEN)})")
-            self._open(noted)
+            if recorded.startswith(_OBJECT):
+                raise ConfigError(f"pass it again: Brain(…, vectors={recorded.removeprefix(_OBJECT)})")
+            self._open(recorded)
         except RemanenceError as error:
-            self._problem = f"the vectors of this store are also at {noted!r}, which cannot be used here: {error}"
+            self._problem = f"the vectors of this store are also at {recorded!r}, which cannot be used here: {error}"
             log.warning("%s", self._problem)
 
     def catch_up(self) -> bool:
-        """Whether the engine may be asked."""
+        """Send new rows to the engine; return whether it can be searched."""
         follower = self.follower
         return follower is not None and follower.catch_up()
 
-    def over(self, rows: FilteredRows | CandidateSource, where: Filter) -> FilteredRows | CandidateSource:
-        """Rows whose neighbours the engine looks for."""
+    def search_in(self, rows: FilteredRows | CandidateSource, where: Filter) -> FilteredRows | CandidateSource:
+        """Return the same rows, whose nearest vectors are found by the engine."""
         if self._follower is None:
             return rows
-        from .rows import with_engine
+        from .engine_rows import with_engine
 
         return with_engine(rows, where, self._follower)
 
-    def wrote(self, number: int) -> None:
-        """Called after a write that was acknowledged by the store."""
+    def on_write(self, count: int) -> None:
+        """Call after the store has acknowledged a write."""
         if self._follower is not None:
-            self._follower.wrote(number)
+            self._follower.on_write(count)
 
-    def forgotten(self, *, strict: bool = False) -> None:
-        """Called after the store has forgotten something; see VectorFollower.forgotten."""
+    def on_removal(self, *, strict: bool = False) -> None:
+        """Call after memories were removed from the store; see VectorFollower.on_removal."""
         follower = self.follower
         if follower is not None:
-            follower.forgotten(strict=strict)
+            follower.on_removal(strict=strict)
         elif strict and self._problem is not None:
             raise StoreUnreachableError(
                 f"the memories are erased from the store, but not their vectors: {self._problem}. The next Brain that "
@@ -143,7 +143,7 @@ class VectorEngine(Forking):
             )
 
     def rebuild(self) -> str | None:
-        """Empty the engine and fill it; what it holds then, in words. None without an engine."""
+        """Empty the engine and fill it; return a description of what it holds, None without an engine."""
         if self._wanted is not None:
             self.attach()
         follower = self.follower
@@ -156,12 +156,12 @@ class VectorEngine(Forking):
         return f"{follower.index.name} with {held}"
 
     def examine(self) -> tuple[bool, str] | None:
-        """Whether the engine holds what the store does, and how that is; None without an engine."""
+        """Compare the engine with the store; return (whether they agree, details), None without an engine."""
         follower = self.follower
         if follower is None:
             return None if self._problem is None else (False, self._problem)
         try:
-            follower.follow()
+            follower.sync()
             held = follower.index.count()
         except RemanenceError as error:
             return False, str(error)
@@ -174,9 +174,9 @@ class VectorEngine(Forking):
         return True, f"{known:,} at {follower.index.name}"
 
     def close(self) -> None:
-        """Bring the engine up to the store and let it go. Closing twice is harmless."""
+        """Synchronise and close the engine. Closing twice is harmless."""
         with self._lock:
             follower, self._follower = self._follower, None
-            self._looked = True
+            self._resolved = True
         if follower is not None:
             follower.close()

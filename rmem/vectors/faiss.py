@@ -1,6 +1,6 @@
-"""Vectors in a FAISS index: in this process, and in one file if a path is given. A file has one process at a time.
+"""Vectors in a FAISS index in this process, and in a file if a path is given. One process at a time can use a file.
 
-Every index type here can remove vectors, which forgetting needs; graphs such as HNSW cannot and are refused."""
+Indexes that cannot remove vectors, such as HNSW, are refused: forgetting needs it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .base import (
     VectorIndex,
     check_batch,
     check_dimension,
-    reaching,
+    translate_errors,
 )
 
-_CELLS = 16  # that a search looks into
-LEARNS_FROM = 10_000  # vectors that an index of a kind with something to learn is made from
+_CELLS = 16  # searched of an IVF index
+TRAIN_FROM = 10_000  # vectors
 
 
 class FaissIndex(VectorIndex):
     """`FaissIndex()`, `FaissIndex("vectors.faiss")`, `FaissIndex(kind="SQ8")` (a byte for each number) or
-    `FaissIndex(kind="IVF256,Flat")` (cells): a word of FAISS's index_factory. Up to LEARNS_FROM vectors all are
-    compared; from then on the index is of that kind."""
+    `FaissIndex(kind="IVF256,Flat")` (cells). `kind` is a string for FAISS's index_factory; with fewer than TRAIN_FROM
+    vectors the index is flat and compares all."""
 
     filters = False
 
@@ -52,8 +52,8 @@ class FaissIndex(VectorIndex):
         self.name = f"faiss:///{self._path or ''}"
         self._lock = new_rlock()
         self._index: Any = None
-        self._learned = False
-        self._held: BinaryIO | None = None  # the lock
+        self._trained = False
+        self._lock_file: BinaryIO | None = None
         if self._path is not None:
             self._open(self._path)
 
@@ -66,67 +66,67 @@ class FaissIndex(VectorIndex):
 
     def _open(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._held = path.with_name(f"{path.name}.lock").open("ab")
+        self._lock_file = path.with_name(f"{path.name}.lock").open("ab")
         try:
-            lock(self._held.fileno(), wait=False)
+            lock(self._lock_file.fileno(), wait=False)
         except OSError:
-            self._held.close()
+            self._lock_file.close()
             raise StoreUnreachableError(
                 f"{path} is in use by another process: a FAISS file has one at a time. Several can share "
                 "milvus, pgvector or a server of qdrant"
             ) from None
         if path.exists():
-            with reaching(self.name):
+            with translate_errors(self.name):
                 self._index = self._faiss.read_index(str(path))
                 inner = getattr(self._index, "index", None)
-                self._learned = not isinstance(
+                self._trained = not isinstance(
                     self._faiss.downcast_index(inner) if inner else None, self._faiss.IndexFlat
                 )
-                self.exact = not self._learned
+                self.exact = not self._trained
 
     @property
     def _dimension(self) -> int | None:
         return None if self._index is None else int(self._index.d)
 
     def upsert(self, ids: Sequence[int], vectors: Matrix, fields: Sequence[Fields]) -> None:
-        with self._lock, reaching(self.name):
+        with self._lock, translate_errors(self.name):
             dimension = check_batch(self.name, ids, vectors, fields, self._dimension)
             if not len(ids):
                 return
             if self._index is None:
                 self._index = self._new("Flat", dimension)
             rows = np.ascontiguousarray(vectors, np.float32)
-            last = {number: row for row, number in enumerate(ids)}  # of a number that comes twice the last one counts
+            last = {number: row for row, number in enumerate(ids)}  # the last entry of a number wins
             numbers = np.fromiter(last, np.int64, len(last))
             self._index.remove_ids(numbers)
             self._index.add_with_ids(rows[list(last.values())], numbers)
-            if self._kind != "Flat" and not self._learned and self._index.ntotal >= LEARNS_FROM:
-                self._learn()
+            if self._kind != "Flat" and not self._trained and self._index.ntotal >= TRAIN_FROM:
+                self._train()
 
     def _new(self, kind: str, dimension: int) -> Any:
         made = self._faiss.index_factory(dimension, kind, self._faiss.METRIC_INNER_PRODUCT)
         if "IVF" not in kind:
             return self._faiss.IndexIDMap2(made)
-        made.nprobe = _CELLS  # cells know numbers themselves, and another map around them would lose its way
+        made.nprobe = _CELLS  # no IndexIDMap2: an IVF index stores ids itself
         return made
 
-    def _learn(self) -> None:
-        """Move from exact vectors to the kind that was asked for, which has to see many vectors first."""
+    def _train(self) -> None:
+        """Replace the flat index by the requested kind, which must be trained on many vectors."""
         flat = self._index
         ids = self._faiss.vector_to_array(flat.id_map).copy()
         vectors = flat.index.reconstruct_n(0, flat.ntotal)
-        learned = self._new(self._kind, flat.d)
-        learned.train(vectors)
-        learned.add_with_ids(vectors, ids)
-        self._index, self._learned, self.exact = learned, True, False
+        index = self._new(self._kind, flat.d)
+        index.train(vectors)
+        index.add_with_ids(vectors, ids)
+        self._index, self._trained, self.exact = index, True, False
 
     def delete(self, ids: Sequence[int]) -> None:
-        with self._lock, reaching(self.name):
+        with self._lock, translate_errors(self.name):
             if self._index is not None and len(ids):
                 self._index.remove_ids(np.asarray(ids, np.int64))
 
     def search(self, vector: Vector, k: int, where: FieldFilter | None = None) -> list[tuple[int, float]]:
-        with self._lock, reaching(self.name):
+        with self._lock, translate_errors(self.name):
             if self._index is None or not self._index.ntotal:
                 return []
             check_dimension(self.name, vector.size, self._dimension)
@@ -136,7 +136,7 @@ class FaissIndex(VectorIndex):
 
     def clear(self, known: Sequence[int] = ()) -> None:
         with self._lock:
-            self._index, self._learned, self.exact = None, False, True
+            self._index, self._trained, self.exact = None, False, True
             if self._path is not None:
                 self._path.unlink(missing_ok=True)
 
@@ -144,18 +144,18 @@ class FaissIndex(VectorIndex):
         return 0 if self._index is None else int(self._index.ntotal)
 
     def flush(self) -> None:
-        """Write the file, whole."""
-        with self._lock, reaching(self.name):
-            if self._path is not None and self._index is not None and self._held is not None:
+        """Write the whole file, atomically."""
+        with self._lock, translate_errors(self.name):
+            if self._path is not None and self._index is not None and self._lock_file is not None:
                 partial = self._path.with_name(f"{self._path.name}.partial")
                 self._faiss.write_index(self._index, str(partial))
                 os.replace(partial, self._path)
 
     def close(self) -> None:
         with self._lock:
-            if self._held is not None:
+            if self._lock_file is not None:
                 try:
                     self.flush()
                 finally:
-                    self._held.close()
-                    self._held = None
+                    self._lock_file.close()
+                    self._lock_file = None

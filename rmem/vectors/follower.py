@@ -1,5 +1,5 @@
-"""Keep a vector engine in step with a store. The store is the truth: it holds every vector, says which rows came and
-went, and answers by itself when the engine is down or behind. Nothing that was acknowledged depends on an engine."""
+"""Synchronise a vector engine with a store. The store holds every vector and lists which rows were added and removed;
+it searches itself while the engine is down or behind. No acknowledged write depends on an engine."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .base import FieldFilter, Fields, Vector, VectorIndex
 
 log = logging.getLogger(__name__)
 
-BEHIND = 4096  # rows that the store compares itself, and that a recall may bring to the engine
+MAX_BEHIND = 4096  # rows that the store compares itself, and that a recall may send to the engine
 _BATCH = 1024  # rows read and sent at a time
-_SAVED = 4096  # rows after which it is noted how far the engine has come
-_FURTHER = 4  # times as many hits where the engine does not know the whole filter
-_MOST = 4096  # hits asked for at once
-_FAILED = (StoreUnreachableError, VectorError)  # VectorError: a collection that holds others than ours
+_SAVE_EVERY = 4096  # rows
+_OVERSAMPLING = 4  # for filters that the engine applies only in part
+_MAX_HITS = 4096  # of one search
+_FAILURES = (StoreUnreachableError, VectorError)  # VectorError: a collection with vectors that are not ours
 
 
-class Mark(NamedTuple):
-    """How far an engine has come, and which filling of it this is: another one after it was emptied."""
+class SyncPosition(NamedTuple):
+    """The last row and change that an engine has. `filling` is a new token whenever the engine is emptied."""
 
     row: int = 0
     change: int = 0
@@ -42,75 +42,73 @@ class Mark(NamedTuple):
 
 
 class VectorFollower:
-    """One engine beside one store."""
+    """One engine that follows one store."""
 
     def __init__(self, store: VectorFeed, index: VectorIndex) -> None:
         self.store, self.index = store, index
         self._breaker = CircuitBreaker(index.name)
         self._lock = new_lock()
-        self._mark: Mark | None = None
+        self._position: SyncPosition | None = None
         self._key = f"vectors_mark {index.name}"
         self._unsaved = self._written = 0
 
     @property
-    def mark(self) -> Mark:
-        """How far the engine has come."""
-        if self._mark is None:
-            self._mark = self._noted()
-        return self._mark
+    def position(self) -> SyncPosition:
+        """The position of the engine, as far as this process knows."""
+        if self._position is None:
+            self._position = self._saved()
+        return self._position
 
-    def _noted(self) -> Mark:
-        """How far it has come as the store notes it, for every process and for the next one."""
-        return Mark(**json.loads(self.store.get_meta(self._key) or "{}"))
+    def _saved(self) -> SyncPosition:
+        """Read the position that all processes share from the store."""
+        return SyncPosition(**json.loads(self.store.get_meta(self._key) or "{}"))
 
-    def _adopt(self) -> Mark:
-        """Take over what other processes have done meanwhile."""
-        noted, mine = self._noted(), self.mark
-        if noted.filling != mine.filling:
-            self._mark = noted
+    def _refresh(self) -> SyncPosition:
+        """Update the position by what other processes have sent meanwhile."""
+        saved, own = self._saved(), self.position
+        if saved.filling != own.filling:
+            self._position = saved
         else:
-            self._mark = mine._replace(row=max(mine.row, noted.row), change=max(mine.change, noted.change))
-        return self._mark
+            self._position = own._replace(row=max(own.row, saved.row), change=max(own.change, saved.change))
+        return self._position
 
-    def follow(self, most: int | None = None) -> bool:
-        """Bring the engine up to the store, by at most so many rows; whether it is there."""
+    def sync(self, limit: int | None = None) -> bool:
+        """Send rows and removals of the store to the engine, about `limit` rows; return whether it is up to date."""
         with self._lock, self._breaker:
-            mark, now = self._adopt(), self.store.vector_state()
-            if now == mark.state:
+            position, now = self._refresh(), self.store.vector_state()
+            if now == position.state:
                 return True
-            went_back = (
-                now.row < mark.row or now.change < mark.change
-            )  # an older copy of the store was put in its place
-            if now.generation != mark.generation or went_back or self.store.removed_after(mark.change) is None:
-                mark = self._anew(now, mark)
+            restored = now.row < position.row or now.change < position.change  # the store was replaced by an older copy
+            if now.generation != position.generation or restored or self.store.removed_after(position.change) is None:
+                position = self._reset(now, position)
             sent = 0
-            while mark.row < now.row and (most is None or sent < most):
-                mark = self._mark = self._send(mark, now)
+            while position.row < now.row and (limit is None or sent < limit):
+                position = self._position = self._send(position, now)
                 sent += _BATCH
-            # After the rows: one that went while it was on its way is in this list.
-            removed = self.store.removed_after(mark.change)
+            # After the rows: this list includes those that were removed while they were sent.
+            removed = self.store.removed_after(position.change)
             if removed is None:
                 return False
-            gone, change = removed
-            self.index.delete(gone)
-            self._mark = mark._replace(change=change)
-            self._unsaved += sent + len(gone)
-            if self._unsaved >= _SAVED or gone:
+            seqs, change = removed
+            self.index.delete(seqs)
+            self._position = position._replace(change=change)
+            self._unsaved += sent + len(seqs)
+            if self._unsaved >= _SAVE_EVERY or seqs:
                 self._save()
-            return mark.row >= now.row
+            return position.row >= now.row
 
-    def _anew(self, now: VectorState, mark: Mark) -> Mark:
-        """Empty the engine: the store has other vectors now, or it is unknown what went."""
-        if mark.filling:
+    def _reset(self, now: VectorState, position: SyncPosition) -> SyncPosition:
+        """Empty the engine: the store has other vectors now, or no longer lists what was removed."""
+        if position.filling:
             log.warning("the vectors at %s are filled in anew", self.index.name)
-        self._mark = Mark(0, now.change, now.generation, new_token())
-        self._save()  # first: other processes must not take an engine for full that is being emptied
-        self.index.clear(range(1, max(mark.row, now.row) + 1))
-        return self._mark
+        self._position = SyncPosition(0, now.change, now.generation, new_token())
+        self._save()  # first: other processes must not search an engine that is being emptied
+        self.index.clear(range(1, max(position.row, now.row) + 1))
+        return self._position
 
-    def _send(self, mark: Mark, now: VectorState) -> Mark:
-        """The next rows to the engine; how far it has come then."""
-        batch = [row for row in self.store.vectors_after(mark.row, _BATCH) if row.seq <= now.row]
+    def _send(self, position: SyncPosition, now: VectorState) -> SyncPosition:
+        """Send the next batch of rows to the engine; return its new position."""
+        batch = [row for row in self.store.vectors_after(position.row, _BATCH) if row.seq <= now.row]
         held = [row for row in batch if row.vector is not None]
         if held:
             self.index.upsert(
@@ -118,41 +116,45 @@ class VectorFollower:
                 np.stack([row.vector for row in held if row.vector is not None]),
                 [Fields(row.agent, row.session or "", row.type, row.actor or "", row.time) for row in held],
             )
-        return mark._replace(row=batch[-1].seq if batch else now.row)
+        return position._replace(row=batch[-1].seq if batch else now.row)
 
     def _save(self) -> None:
         self.index.flush()
-        self.store.set_meta(self._key, json.dumps(self.mark._asdict()))
+        self.store.set_meta(self._key, json.dumps(self.position._asdict()))
         self._unsaved = 0
 
     def catch_up(self) -> bool:
-        """Best-effort follow() before a recall; log failures. Whether the engine may be asked: it then lacks so few
-        rows that the store compares those itself."""
+        """Best-effort sync() before a recall; log failures. Return whether the engine can be searched: it lacks at most
+        MAX_BEHIND rows, which the store compares itself."""
         try:
-            mark, now = self._adopt(), self.store.vector_state()
-            if now.generation == mark.generation and now.row - mark.row <= BEHIND and now.change == mark.change:
+            position, now = self._refresh(), self.store.vector_state()
+            if (
+                now.generation == position.generation
+                and now.row - position.row <= MAX_BEHIND
+                and now.change == position.change
+            ):
                 return True
-            self.follow(BEHIND)
-            return self.mark.generation == now.generation and now.row - self.mark.row <= BEHIND
-        except _FAILED as error:
+            self.sync(MAX_BEHIND)
+            return self.position.generation == now.generation and now.row - self.position.row <= MAX_BEHIND
+        except _FAILURES as error:
             log.warning("%s; the store compares vectors itself", error)
             return False
 
-    def wrote(self, number: int) -> None:
-        """Called after writes: from time to time, bring them to the engine. A failure is logged and concerns nobody."""
-        self._written += number
+    def on_write(self, count: int) -> None:
+        """Count written memories and send them to the engine from time to time; log failures."""
+        self._written += count
         if self._written >= _BATCH:
             self._written = 0
             try:
-                self.follow()
-            except RemanenceError as error:  # the write is acknowledged, whatever happens here
+                self.sync()
+            except RemanenceError as error:  # the store has acknowledged the write
                 log.warning("%s", error)
 
-    def forgotten(self, *, strict: bool) -> None:
-        """Remove from the engine what the store has forgotten. With `strict`, raise if that cannot be done now."""
+    def on_removal(self, *, strict: bool) -> None:
+        """Remove from the engine what was removed from the store; log failures, or raise them if `strict`."""
         try:
-            self.follow()
-        except _FAILED as error:
+            self.sync()
+        except _FAILURES as error:
             if strict:
                 raise StoreUnreachableError(
                     f"the memories are erased from the store, but their vectors are still at {self.index.name}: "
@@ -161,43 +163,43 @@ class VectorFollower:
             log.warning("%s", error)
 
     def rebuild(self) -> int | None:
-        """Empty the engine and fill it again from the store; how many vectors it has then, as far as it can tell."""
+        """Empty the engine and fill it from the store; return its number of vectors, None if it cannot count them."""
         with self._lock:
-            self._anew(self.store.vector_state(), self.mark)
-        self.follow()
+            self._reset(self.store.vector_state(), self.position)
+        self.sync()
         with self._lock:
             self._save()
         return self.index.count()
 
     def nearest(self, vector: Vector, count: int, where: Filter) -> list[int] | None:
-        """The seqs of about the nearest rows, best first, some of them outside of the filter or gone; None if the
-        engine cannot be asked."""
+        """Return the seqs of the approximately nearest rows, best first; some may be outside the filter or removed.
+        None if the engine fails."""
         fields = FieldFilter.of(where)
-        wanted = min(_MOST, count if not where or self.knows(where) else _FURTHER * count)
+        wanted = min(_MAX_HITS, count if not where or self.applies(where) else _OVERSAMPLING * count)
         try:
             with self._breaker:
                 found = self.index.search(vector, wanted, fields if where else None)
-        except _FAILED as error:
+        except _FAILURES as error:
             log.warning("%s; the store compares vectors itself", error)
             return None
         return [seq for seq, _ in found]
 
-    def knows(self, where: Filter) -> bool:
-        """Whether the engine regards all of a filter."""
+    def applies(self, where: Filter) -> bool:
+        """Whether the engine applies the whole of a filter."""
         return self.index.filters and FieldFilter.of(where).covers(where)
 
-    def newest(self, vector: Vector, count: int) -> list[int]:
-        """The seqs of the nearest among the rows that the engine does not have yet, compared one by one."""
-        rows = [row for row in self.store.vectors_after(self.mark.row, BEHIND) if row.vector is not None]
+    def nearest_unsent(self, vector: Vector, count: int) -> list[int]:
+        """Return the seqs of the nearest among the rows that the engine lacks, all compared."""
+        rows = [row for row in self.store.vectors_after(self.position.row, MAX_BEHIND) if row.vector is not None]
         if not rows:
             return []
         scores = np.stack([row.vector for row in rows if row.vector is not None]) @ vector
         return [rows[at].seq for at in top(scores, count).tolist()]
 
     def close(self) -> None:
-        """Bring the engine up to the store, if it can be reached, and let it go."""
+        """Best-effort sync(), then close the engine."""
         try:
-            self.follow()
+            self.sync()
             with self._lock:
                 self._save()
         except RemanenceError as error:

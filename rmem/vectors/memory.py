@@ -1,4 +1,4 @@
-"""Vectors in an array of this process, compared one by one: exact, and gone with the process."""
+"""Vectors in an array of this process, all compared: exact, and not persistent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..forks import new_rlock
 from ..index.bits import top
 from .base import FieldFilter, Fields, Matrix, Vector, VectorIndex, check_batch, check_dimension
 
-_FIRST = 64  # rows
+_FIRST_SIZE = 64  # rows
 
 
 class MemoryIndex(VectorIndex):
-    """`MemoryIndex()`: what VectorMemoryStore uses unless it is given another."""
+    """`MemoryIndex()`: the default of VectorMemoryStore."""
 
     name = "memory"
 
@@ -32,11 +32,11 @@ class MemoryIndex(VectorIndex):
             dimension = check_batch(self.name, ids, vectors, fields, self._dimension)
             if self._matrix is None:
                 self._matrix = np.zeros((0, dimension), np.float32)
-            for number, vector, said in zip(ids, vectors, fields, strict=True):
+            for number, vector, row_fields in zip(ids, vectors, fields, strict=True):
                 row = self._row_of.get(number)
                 if row is None:
                     row = self._row_of[number] = self._new_row()
-                self._matrix[row], self._ids[row], self._fields[number] = vector, number, said
+                self._matrix[row], self._ids[row], self._fields[number] = vector, number, row_fields
 
     @property
     def _dimension(self) -> int | None:
@@ -48,7 +48,7 @@ class MemoryIndex(VectorIndex):
             return self._free.pop()
         row = len(self._row_of)
         if row >= len(self._matrix):
-            larger = np.zeros((max(_FIRST, 2 * row), self._matrix.shape[1]), np.float32)
+            larger = np.zeros((max(_FIRST_SIZE, 2 * row), self._matrix.shape[1]), np.float32)
             larger[:row] = self._matrix
             self._matrix = larger
             self._ids = np.concatenate([self._ids, np.full(len(larger) - len(self._ids), -1, np.int64)])
@@ -77,10 +77,12 @@ class MemoryIndex(VectorIndex):
             return list(zip(self._ids[best].tolist(), scores[best].tolist(), strict=True))
 
     def _inside(self, number: int, where: FieldFilter) -> bool:
-        said = self._fields[number]
-        if any(getattr(said, name) not in names for name, names in where.names.items()):
+        row_fields = self._fields[number]
+        if any(getattr(row_fields, name) not in names for name, names in where.names.items()):
             return False
-        return (where.since is None or said.time >= where.since) and (where.until is None or said.time <= where.until)
+        return (where.since is None or row_fields.time >= where.since) and (
+            where.until is None or row_fields.time <= where.until
+        )
 
     def clear(self, known: Sequence[int] = ()) -> None:
         with self._lock:

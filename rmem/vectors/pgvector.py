@@ -1,5 +1,5 @@
-"""Vectors in a table of a PostgreSQL with pgvector, with an HNSW index. A store on PostgreSQL has its vectors in tables
-of its own already; this is for another server, or for SQLite files."""
+"""Vectors in a table of PostgreSQL with pgvector and an HNSW index: for SQLite files, or on another server. A store on
+PostgreSQL needs none of this: it keeps its vectors itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from ..extras import require
 from ..forks import new_lock
 from .base import (
-    NAMES,
+    NAME_FIELDS,
     EngineAddress,
     FieldFilter,
     Fields,
@@ -21,11 +21,11 @@ from .base import (
     VectorIndex,
     check_batch,
     check_dimension,
-    reaching,
-    token,
+    read_token,
+    translate_errors,
 )
 
-_INDEXED = 4000  # numbers that an index of half precision can have
+_MAX_INDEXED = 4000  # dimensions that an index of half precision supports
 _BATCH = 512  # rows in one statement
 
 
@@ -45,18 +45,14 @@ class PgvectorIndex(VectorIndex):
             "port": parsed.port,
             "user": parsed.parts.username,
             "dbname": parsed.path,
-            "password": token(),
+            "password": read_token(),
         }
         self._lock = new_lock()
         self._pool: Any = None
         self._dimension: int | None = None
 
-    @classmethod
-    def at(cls, address: str, collection: str) -> PgvectorIndex:
-        return cls(address, collection)
-
     def _connection(self) -> Any:
-        """A connection with pgvector's types. Connects when it is first used."""
+        """Borrow a connection that knows pgvector's types. The pool is opened at first use."""
         with self._lock:
             if self._pool is None:
                 from psycopg_pool import ConnectionPool
@@ -68,7 +64,7 @@ class PgvectorIndex(VectorIndex):
                 )
             return self._pool.connection()
 
-    def _known(self, connection: Any) -> int | None:
+    def _get_dimension(self, connection: Any) -> int | None:
         if self._dimension is None:
             found = connection.execute(
                 "SELECT atttypmod FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'embedding'",
@@ -78,17 +74,22 @@ class PgvectorIndex(VectorIndex):
         return self._dimension
 
     def upsert(self, ids: Sequence[int], vectors: Matrix, fields: Sequence[Fields]) -> None:
-        with reaching(self.name), self._connection() as connection:
-            dimension = check_batch(self.name, ids, vectors, fields, self._known(connection))
+        with translate_errors(self.name), self._connection() as connection:
+            dimension = check_batch(self.name, ids, vectors, fields, self._get_dimension(connection))
             if not len(ids):
                 return
-            if self._known(connection) is None:
+            if self._get_dimension(connection) is None:
                 self._create(connection, dimension)
             rows = [
-                (number, np.asarray(vector, np.float32), *(getattr(said, name) for name in NAMES), said.time)
-                for number, vector, said in zip(ids, vectors, fields, strict=True)
+                (
+                    number,
+                    np.asarray(vector, np.float32),
+                    *(getattr(row_fields, name) for name in NAME_FIELDS),
+                    row_fields.time,
+                )
+                for number, vector, row_fields in zip(ids, vectors, fields, strict=True)
             ]
-            columns = ("id", "embedding", *NAMES, "time")
+            columns = ("id", "embedding", *NAME_FIELDS, "time")
             changed = ", ".join(f"{name} = excluded.{name}" for name in columns[1:])
             sql = (
                 f"INSERT INTO {self._table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))}) "
@@ -99,7 +100,7 @@ class PgvectorIndex(VectorIndex):
                     cursor.executemany(sql, rows[start : start + _BATCH])
 
     def _create(self, connection: Any, dimension: int) -> None:
-        texts = ", ".join(f"{name} text NOT NULL" for name in NAMES)
+        texts = ", ".join(f"{name} text NOT NULL" for name in NAME_FIELDS)
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [self._table])
             connection.execute(
@@ -107,7 +108,7 @@ class PgvectorIndex(VectorIndex):
                 f"NOT NULL, {texts}, time float8 NOT NULL)"
             )
             connection.execute(f"CREATE INDEX IF NOT EXISTS {self._table}_agent ON {self._table} (agent)")
-            if dimension <= _INDEXED:
+            if dimension <= _MAX_INDEXED:
                 connection.execute(
                     f"CREATE INDEX IF NOT EXISTS {self._table}_near ON {self._table} USING hnsw "
                     f"((embedding::halfvec({dimension})) halfvec_cosine_ops)"
@@ -115,18 +116,17 @@ class PgvectorIndex(VectorIndex):
         self._dimension = dimension
 
     def delete(self, ids: Sequence[int]) -> None:
-        with reaching(self.name), self._connection() as connection:
-            if len(ids) and self._known(connection) is not None:
+        with translate_errors(self.name), self._connection() as connection:
+            if len(ids) and self._get_dimension(connection) is not None:
                 connection.execute(f"DELETE FROM {self._table} WHERE id = ANY(%s)", [list(ids)])
 
     def search(self, vector: Vector, k: int, where: FieldFilter | None = None) -> list[tuple[int, float]]:
-        with reaching(self.name), self._connection() as connection:
-            if self._known(connection) is None:
+        with translate_errors(self.name), self._connection() as connection:
+            if self._get_dimension(connection) is None:
                 return []
             check_dimension(self.name, vector.size, self._dimension)
             tests, values = _condition(where or FieldFilter())
             kind = f"halfvec({self._dimension})"
-            asked = np.asarray(vector, np.float32)
             sql = (
                 f"SELECT id, 1 - (embedding <=> %s) FROM {self._table}{tests} "
                 f"ORDER BY embedding::{kind} <=> %s::vector::{kind} LIMIT %s"
@@ -134,17 +134,17 @@ class PgvectorIndex(VectorIndex):
             with connection.transaction():
                 connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(min(1000, max(40, k)))])
                 connection.execute("SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)")
-                found = connection.execute(sql, [asked, *values, asked, k]).fetchall()
+                found = connection.execute(sql, [vector, *values, vector, k]).fetchall()
             return sorted(((int(number), float(score)) for number, score in found), key=lambda hit: -hit[1])
 
     def clear(self, known: Sequence[int] = ()) -> None:
-        with reaching(self.name), self._connection() as connection:
+        with translate_errors(self.name), self._connection() as connection:
             connection.execute(f"DROP TABLE IF EXISTS {self._table}")
             self._dimension = None
 
     def count(self) -> int:
-        with reaching(self.name), self._connection() as connection:
-            if self._known(connection) is None:
+        with translate_errors(self.name), self._connection() as connection:
+            if self._get_dimension(connection) is None:
                 return 0
             return int(connection.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0])
 

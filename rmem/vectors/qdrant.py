@@ -9,7 +9,7 @@ from typing import Any
 from ..extras import require
 from ..forks import new_lock, new_rlock
 from .base import (
-    NAMES,
+    NAME_FIELDS,
     EngineAddress,
     FieldFilter,
     Fields,
@@ -18,8 +18,8 @@ from .base import (
     VectorIndex,
     check_batch,
     check_dimension,
-    reaching,
-    token,
+    read_token,
+    translate_errors,
 )
 
 _BATCH = 512  # points in one request
@@ -38,8 +38,9 @@ class QdrantIndex(VectorIndex):
         self._collection = collection
         self.name = name or f"qdrant?collection={collection}"
         self._server = hasattr(client._client, "openapi_client")
-        self._turn: AbstractContextManager[object] = nullcontext() if self._server else new_rlock()  # a local one is
-        self._lock = new_lock()  # not made for threads
+        # The local mode is not thread-safe.
+        self._local_lock: AbstractContextManager[object] = nullcontext() if self._server else new_rlock()
+        self._lock = new_lock()
         self._dimension: int | None = None
 
     @classmethod
@@ -49,39 +50,39 @@ class QdrantIndex(VectorIndex):
         parsed = EngineAddress(address.replace("//:memory:", "//", 1) if in_memory else address, collection, ["tls"])
         from qdrant_client import QdrantClient
 
-        with reaching(parsed.shown):
+        with translate_errors(parsed.shown):
             if in_memory:
                 client = QdrantClient(":memory:")
             elif parsed.host:
-                secure = parsed.one_of("tls", ("no", "yes")) == "yes"
+                secure = parsed.choice("tls", ("no", "yes")) == "yes"
                 client = QdrantClient(
                     url=f"{'https' if secure else 'http'}://{parsed.host}:{parsed.port or 6333}",
-                    api_key=token(),
-                    check_compatibility=False,  # it would connect: an engine that is down must not stop a store
+                    api_key=read_token(),
+                    check_compatibility=False,  # it would connect, and fail if the engine is down
                 )
             else:
                 client = QdrantClient(path=parsed.path)
         return cls(client, parsed.collection, name=parsed.shown)
 
-    def _known(self) -> int | None:
-        """The dimension of the collection; None if there is none yet."""
+    def _get_dimension(self) -> int | None:
+        """Return the dimension of the collection; None if there is no collection yet."""
         if self._dimension is None and self._client.collection_exists(self._collection):
             self._dimension = int(self._client.get_collection(self._collection).config.params.vectors.size)
         return self._dimension
 
     def upsert(self, ids: Sequence[int], vectors: Matrix, fields: Sequence[Fields]) -> None:
-        with self._turn, reaching(self.name):
-            dimension = check_batch(self.name, ids, vectors, fields, self._known())
+        with self._local_lock, translate_errors(self.name):
+            dimension = check_batch(self.name, ids, vectors, fields, self._get_dimension())
             if not len(ids):
                 return
             with self._lock:
-                if self._known() is None:
+                if self._get_dimension() is None:
                     self._create(dimension)
             for start in range(0, len(ids), _BATCH):
                 part = slice(start, start + _BATCH)
                 points = [
-                    self._models.PointStruct(id=number, vector=vector.tolist(), payload=said._asdict())
-                    for number, vector, said in zip(ids[part], vectors[part], fields[part], strict=True)
+                    self._models.PointStruct(id=number, vector=vector.tolist(), payload=row_fields._asdict())
+                    for number, vector, row_fields in zip(ids[part], vectors[part], fields[part], strict=True)
                 ]
                 self._client.upsert(self._collection, points, wait=True)
 
@@ -91,19 +92,19 @@ class QdrantIndex(VectorIndex):
             self._collection, vectors_config=models.VectorParams(size=dimension, distance=models.Distance.COSINE)
         )
         if self._server:  # local mode has no such indexes, and warns
-            for name in NAMES:
+            for name in NAME_FIELDS:
                 self._client.create_payload_index(self._collection, name, models.PayloadSchemaType.KEYWORD)
             self._client.create_payload_index(self._collection, "time", models.PayloadSchemaType.FLOAT)
         self._dimension = dimension
 
     def delete(self, ids: Sequence[int]) -> None:
-        with self._turn, reaching(self.name):
-            if len(ids) and self._known() is not None:
+        with self._local_lock, translate_errors(self.name):
+            if len(ids) and self._get_dimension() is not None:
                 self._client.delete(self._collection, self._models.PointIdsList(points=list(ids)), wait=True)
 
     def search(self, vector: Vector, k: int, where: FieldFilter | None = None) -> list[tuple[int, float]]:
-        with self._turn, reaching(self.name):
-            if self._known() is None:
+        with self._local_lock, translate_errors(self.name):
+            if self._get_dimension() is None:
                 return []
             check_dimension(self.name, vector.size, self._dimension)
             found = self._client.query_points(
@@ -125,14 +126,14 @@ class QdrantIndex(VectorIndex):
         return models.Filter(must=must) if must else None
 
     def clear(self, known: Sequence[int] = ()) -> None:
-        with self._turn, self._lock, reaching(self.name):
+        with self._local_lock, self._lock, translate_errors(self.name):
             if self._client.collection_exists(self._collection):
                 self._client.delete_collection(self._collection)
             self._dimension = None
 
     def count(self) -> int:
-        with self._turn, reaching(self.name):
-            return 0 if self._known() is None else int(self._client.count(self._collection, exact=True).count)
+        with self._local_lock, translate_errors(self.name):
+            return 0 if self._get_dimension() is None else int(self._client.count(self._collection, exact=True).count)
 
     def close(self) -> None:
         self._client.close()

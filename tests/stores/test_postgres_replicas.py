@@ -109,7 +109,7 @@ def test_a_writer_sees_its_write_while_the_replica_takes_in_nothing(pair, urls, 
             assert served_by[-1] == "primary"
             assert len(other.recall("words")) == 1  # it wrote nothing, and a minute is allowed
             assert served_by[-1] == "replica"
-            other.store.written = brain.store.written  # what a server tells its recall workers
+            other.store.write_mark = brain.store.write_mark  # what a server tells its recall workers
             assert len(other.recall("words")) == 2
         waited(lambda: len(brain.recall("words")) == 2 and served_by[-1] == "replica")
 

@@ -16,7 +16,7 @@ from rmem.errors import ConfigError, InputError, StoreUnreachableError
 from rmem.index import filtered_rows
 from rmem.stores.sql.postgres import PostgresRecordStore
 from rmem.testing.contract import clustered_vectors
-from rmem.vectors import rows
+from rmem.vectors import engine_rows
 from rmem.vectors.base import Fields
 from rmem.vectors.memory import MemoryIndex
 
@@ -76,7 +76,7 @@ class Failing(MemoryIndex):
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
     """Below some thousand rows a Brain compares all of them; the engines are what is tested here."""
-    monkeypatch.setattr(rows, "ASKED_FROM", 100)
+    monkeypatch.setattr(engine_rows, "MIN_ROWS", 100)
     monkeypatch.setattr(filtered_rows, "_FIRST", 48)
 
 
@@ -140,7 +140,7 @@ def test_postgresql_asks_the_engine_for_large_tenants(postgres_url, plain):
 def test_hybrid_recall_is_the_same_with_and_without_an_engine(tmp_path, monkeypatch):
     from rmem.testing import synthetic_memories, synthetic_questions
 
-    monkeypatch.setattr(rows, "ASKED_FROM", 4096)
+    monkeypatch.setattr(engine_rows, "MIN_ROWS", 4096)
     index = Failing()
     memories = list(synthetic_memories(4500, seed=3))
     questions = list(synthetic_questions(8, seed=3, size=4500))
@@ -173,7 +173,7 @@ def test_nothing_is_lost_while_the_engine_is_down(tmp_path, caplog):
         index.down = False
         brain._engine.follower._breaker._try_at = 0  # not in half a second
         assert "m-0" not in nearest(brain, VECTORS[0])
-        brain._engine.follower.follow()
+        brain._engine.follower.sync()
         assert index.count() == SIZE - 1
 
 
@@ -209,11 +209,11 @@ def test_those_who_share_an_engine_know_when_it_is_emptied(tmp_path):
         sent = []
         upsert, index.upsert = index.upsert, lambda *args: sent.append(args) or upsert(*args)
         assert nearest(two, QUESTIONS[0]) == expected(QUESTIONS[0], known=200)
-        assert two._engine.follower.follow()
+        assert two._engine.follower.sync()
         assert sent == []  # what the first has brought there needs no second
         one._engine.follower.rebuild()
         assert two._engine.catch_up()
-        assert two._engine.follower.mark == one._engine.follower.mark
+        assert two._engine.follower.position == one._engine.follower.position
 
 
 def test_a_process_that_was_killed_leaves_an_engine_that_catches_up(tmp_path):
@@ -256,7 +256,7 @@ def test_forgetting_a_person_removes_the_vectors_from_the_engine(tmp_path):
         for n in range(5):
             brain.remember(f"Ann Smith said {n}", actor="Ann Smith")
             brain.remember(f"Bob said {n}", actor="Bob")
-        brain._engine.follower.follow()
+        brain._engine.follower.sync()
         assert index.count() == 10
         assert len(brain.forget(subject="Ann Smith")) == 5
         assert index.count() == 5
@@ -361,7 +361,7 @@ def test_an_engine_is_not_given_what_an_encrypted_store_hides(tmp_path):
     with Brain(tmp_path / "m.db", encryption=Encryption(master=key, vectors=True), vectors=index) as brain:
         brain.remember("zebra crossing")
         assert brain.recall("zebra", mode="vector")
-        brain._engine.follower.follow()
+        brain._engine.follower.sync()
         assert index.count() == 1
 
 
@@ -444,7 +444,7 @@ def test_an_index_of_several_processes_is_not_shared_by_accident(tmp_path, postg
 def test_a_learned_faiss_index_finds_what_a_flat_one_does(tmp_path, monkeypatch):
     faiss_module = pytest.importorskip("rmem.vectors.faiss")
     pytest.importorskip("faiss", reason="faiss-cpu is not installed")
-    monkeypatch.setattr(faiss_module, "LEARNS_FROM", 300)
+    monkeypatch.setattr(faiss_module, "TRAIN_FROM", 300)
     for kind in ("SQ8", "IVF4,Flat"):
         file = tmp_path / f"{kind}.faiss"
         index = faiss_module.FaissIndex(file, kind=kind)

@@ -42,7 +42,7 @@ def entries(
     limit: int | None = None,
     before: int | None = None,
 ) -> list[AuditEntry]:
-    """The newest entries (of those before a number), newest first."""
+    """Return the newest entries (of those before a number), newest first."""
     sql = "SELECT n, time, who, action, memory, detail FROM audit WHERE time >= ?"
     values: list[Any] = [since if since is not None else 0.0]
     if memory is not None:
@@ -57,7 +57,7 @@ def entries(
 
 
 def after(connection: Connection, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
-    """The entries of some actions behind a number, oldest first."""
+    """Return the entries of some actions behind a number, oldest first."""
     sql = (
         f"SELECT n, time, who, action, memory, detail FROM audit WHERE n > ? AND action IN "
         f"({', '.join('?' * len(actions))}) ORDER BY n LIMIT ?"
@@ -69,8 +69,8 @@ def after(connection: Connection, number: int, actions: Sequence[str], limit: in
 
 
 def broken(connection: Connection, last: int, chain: AuditChain) -> Iterator[int]:
-    """The numbers of entries that are not as they were written, or whose neighbour before them is missing. `last` is
-    the highest number that was ever given. Entries of before there were keys count up to the first that has one."""
+    """Yield the numbers of entries that are not as they were written, or whose neighbour before them is missing. `last`
+    is the highest number that was ever given. Entries of before there were keys count up to the first that has one."""
     seal, expected, keyed, key, head = _FIRST, 1, False, chain.key(), chain.head()
     rows = connection.execute("SELECT n, time, who, action, memory, detail, seal FROM audit ORDER BY n")
     for number, when, who, action, memory, detail, written in rows:
@@ -86,7 +86,7 @@ def broken(connection: Connection, last: int, chain: AuditChain) -> Iterator[int
 
 
 def last_head(connection: Connection) -> Head | None:
-    """Where the log ends."""
+    """Return where the log ends."""
     row = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone()
     return None if row is None else Head(*row)
 

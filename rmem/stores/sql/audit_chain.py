@@ -51,7 +51,7 @@ class AuditChain:
             copy.save(head, back=True)
 
     def key(self, *, make: bool = False) -> bytes | None:
-        """The key; with `make` it is made if there is none. None where there is none."""
+        """Return the key; with `make` it is made if there is none. None where there is none."""
         given = os.environ.get(KEY, "")
         if given:
             if len(given) < _SHORTEST:

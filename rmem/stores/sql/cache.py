@@ -49,7 +49,7 @@ Span = tuple[int, int, int, int]
 
 
 def chain_of(connection: sqlite3.Connection, owner: Owner = MEMORIES) -> list[Span]:
-    """The segments that follow one another from the first row."""
+    """Return the segments that follow one another from the first row."""
     chain: list[Span] = []
     spans = f"SELECT first_seq, last_seq, rows, changes FROM {owner.segments} WHERE {owner.own} ORDER BY first_seq"
     for span in connection.execute(spans):
@@ -60,14 +60,14 @@ def chain_of(connection: sqlite3.Connection, owner: Owner = MEMORIES) -> list[Sp
 
 
 def uncovered(connection: sqlite3.Connection) -> int:
-    """How many sequence numbers of memories lie behind the last segment."""
+    """Return how many sequence numbers of memories lie behind the last segment."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
     chain = chain_of(connection)
     return (found[0] if found else 0) - (chain[-1][1] if chain else 0)
 
 
 def changes_behind(connection: sqlite3.Connection) -> int:
-    """How many changes the change log holds that are older than need be."""
+    """Return how many changes the change log holds that are older than need be."""
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone() or (0,)
     (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
     return 0 if first is None else max(0, last - first + 1 - CHANGES_KEPT)
@@ -138,7 +138,8 @@ def _blob(connection: sqlite3.Connection, owner: Owner, rowid: int) -> bytes:
 
 
 def next_span(connection: sqlite3.Connection, last: int, owner: Owner = MEMORIES) -> tuple[int, int] | None:
-    """The rows from the last segment up to `last`, with as many of the newest segments as it is time to merge in."""
+    """Return the rows from the last segment up to `last`, with as many of the newest segments as it is time to merge
+    in."""
     chain = chain_of(connection, owner)
     covered = chain[-1][1] if chain else 0
     if last <= covered:
@@ -148,7 +149,7 @@ def next_span(connection: sqlite3.Connection, last: int, owner: Owner = MEMORIES
 
 
 def outdated(connection: sqlite3.Connection, changes: int, most: int, owner: Owner = MEMORIES) -> list[tuple[int, int]]:
-    """The spans of all segments, if more than `most` changes came since they were packed."""
+    """Return the spans of all segments, if more than `most` changes came since they were packed."""
     chain = chain_of(connection, owner)
     behind = changes - min((span[3] for span in chain), default=changes)
     return [span[:2] for span in chain] if behind > most else []
@@ -195,7 +196,7 @@ def _insert(connection: sqlite3.Connection, segment: Segment, owner: Owner) -> N
 
 
 def covering_changes(connection: sqlite3.Connection) -> int | None:
-    """The first segment that holds a row which has gone since it was packed; None if none does."""
+    """Return the first segment that holds a row which has gone since it was packed; None if none does."""
     found = connection.execute(
         "SELECT min(s.first_seq) FROM segments s JOIN changes c "
         "ON c.n > s.changes AND c.tier IS NULL AND c.seq BETWEEN s.first_seq AND s.last_seq"

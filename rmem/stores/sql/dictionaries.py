@@ -23,7 +23,7 @@ _REPACK = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.BODY)}
 
 
 def newest(connection: Connection) -> int:
-    """The number of the dictionary that is written with; 0 if there is none."""
+    """Return the number of the dictionary that is written with; 0 if there is none."""
     found = connection.execute("SELECT max(id) FROM dictionaries").fetchone()
     return 0 if found is None or found[0] is None else int(found[0])
 
@@ -37,7 +37,8 @@ def use_newest(store: SqlRecords, connection: Connection) -> None:
 
 
 def trained(store: SqlRecords) -> bytes | None:
-    """A dictionary from the newest memories that are not encrypted; None where they are too few or too different."""
+    """Return a dictionary from the newest memories that are not encrypted; None where they are too few or too
+    different."""
     found = store.read(
         lambda connection: connection.execute(
             f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
@@ -69,7 +70,7 @@ def replace(store: SqlRecords, on_progress: Progress | None = None) -> None:
 
 
 def _count(connection: Connection) -> int:
-    """How many rows are packed."""
+    """Return how many rows are packed."""
     return int(connection.execute("SELECT count(*) FROM memories WHERE level > 0").fetchone()[0])
 
 

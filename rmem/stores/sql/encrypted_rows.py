@@ -30,7 +30,7 @@ class Seal(NamedTuple):
 
 
 def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
-    """What the index gets of an encrypted memory: blind terms in an order that tells nothing, and no words."""
+    """Return what the index gets of an encrypted memory: blind terms in an order that tells nothing, and no words."""
     terms, numbers, manner = derived.terms, derived.numbers, TextFeatures(SEALED, 0)
     if "text" in seal.fields:
         hashes = vault.blind(terms.hashes, seal.version).astype(HASH, copy=False)
@@ -66,7 +66,7 @@ def check_comparable(encryption: Encryption | None, by: Literal["vectors", "numb
 def split(
     text: str, contents: Written, tags: dict[str, str], seal: Seal, level: int, codec: Codec
 ) -> tuple[str, Written, dict[str, str], dict[str, bytes]]:
-    """What stays readable of text, contents and tags, and the rest as it is to be encrypted."""
+    """Return what stays readable of text, contents and tags, and the rest as it is to be encrypted."""
 
     def written(text: str, contents: Written) -> bytes:
         return _PACKED + codec.pack(text, contents) if level else _PLAIN + _json([text, contents]).encode()
@@ -82,7 +82,7 @@ def split(
 
 
 def revealed(value: bytes, codec: Codec) -> tuple[str, Written]:
-    """The text and contents behind a decrypted value."""
+    """Return the text and contents behind a decrypted value."""
     if value[:1] == _PACKED:
         return codec.unpack(value[1:])
     text, contents = json.loads(value[1:].decode())

@@ -36,7 +36,7 @@ _SEPARATOR = "\x1f"
 def to_rows(
     seq: int, memory: Memory, found: Sequence[FoundFact], vault: Vault, version: int | None
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of the facts of a memory; `version` is that of the keys it is encrypted with."""
+    """Yield the rows of the facts of a memory; `version` is that of the keys it is encrypted with."""
     for number, fact in enumerate(found):
         ids = [name_id(fact.subject), relation_id(fact.relation), name_id(fact.object)]
         names = _SEPARATOR.join((fact.subject, fact.relation, fact.object)).encode("utf-8", "surrogatepass")
@@ -77,7 +77,7 @@ def read(
     newest: bool = False,
     limit: int | None = None,
 ) -> list[StoredFact]:
-    """Facts that have one of the ids of each kind that is given, in the order in which they were kept."""
+    """Return facts that have one of the ids of each kind that is given, in the order in which they were kept."""
     blind = vault.disguises() if vault.opens else None
     found: list[StoredFact] = []
     kinds: dict[str, list[Any]] = {
@@ -113,7 +113,7 @@ def read(
 
 
 def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) -> list[int]:
-    """Ids with those under which they stand where memories are encrypted."""
+    """Return ids with those under which they stand where memories are encrypted."""
     if blind is None:
         return list(ids)
     sought = [one & 0xFFFF_FFFF_FFFF_FFFF for one in ids]
@@ -122,7 +122,7 @@ def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) 
 
 
 def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
-    """A fact from what `_READ` selects; None if it is encrypted and cannot be read."""
+    """Return a fact from what `_READ` selects; None if it is encrypted and cannot be read."""
     seq, number, subject, relation, object_, *rest, names, memory_id, agent, place, tags, version = row
     if version is not None:
         try:
@@ -136,7 +136,7 @@ def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
 
 
 def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int, str]:
-    """The names of the entities among some ids."""
+    """Return the names of the entities among some ids."""
     names: dict[int, str] = {}
     blind = vault.disguises() if vault.opens else None
     for at in range(0, len(ids), _PART):
@@ -153,7 +153,7 @@ def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int,
 
 @lru_cache(64)
 def _first(column: str, count: int) -> str:
-    """A statement for one fact of each of some ids, however many there are."""
+    """Return a statement for one fact of each of some ids, however many there are."""
     asked = " UNION ALL ".join(["SELECT CAST(? AS bigint) AS id"] * count)
     return (
         f"{_READ} JOIN ({asked}) asked ON (f.seq, f.number) = "
@@ -162,8 +162,8 @@ def _first(column: str, count: int) -> str:
 
 
 def edges(connection: Connection, vault: Vault, shown: Callable[[int, str | None], bool] | None) -> FactEdges:
-    """All facts as numbers, or those that are `shown`, told by the row and the place of their memory. Encrypted ones
-    have to be opened one by one."""
+    """Return all facts as numbers, or those that are `shown`, told by the row and the place of their memory. Encrypted
+    ones have to be opened one by one."""
     sealed = "SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1"
     if connection.execute(sealed).fetchone() is not None:
         found = [

@@ -225,7 +225,7 @@ class SqliteFile(Forking):
                 time.sleep(0.01)
 
     def _revision(self, connection: sqlite3.Connection) -> str | None:
-        """The file's schema revision; None for a new file. Refuses files that are not ours or too new."""
+        """Return the file's schema revision; None for a new file. Refuses files that are not ours or too new."""
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
             return None

@@ -84,7 +84,7 @@ def _fill_steps(connection: Connection, memories: Sequence[Memory]) -> None:
 
 
 def held(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Which of these ids are taken: (seq, born) of each."""
+    """Return which of these ids are taken: (seq, born) of each."""
     found: dict[str, tuple[int, int]] = {}
     for start in range(0, len(ids), _FETCH):
         part = ids[start : start + _FETCH]
@@ -94,7 +94,7 @@ def held(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int
 
 
 def _free_id(connection: Connection, wanted: str, taken: dict[str, tuple[int, int]]) -> str:
-    """An id that nobody has. `taken` knows about `wanted`, and about the rows that are yet to be inserted."""
+    """Return an id that nobody has. `taken` knows about `wanted`, and about the rows that are yet to be inserted."""
     free, number = wanted, 1
     while free in taken or (number > 1 and held(connection, [free])):
         number += 1

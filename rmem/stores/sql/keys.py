@@ -37,8 +37,8 @@ def _add(connection: Connection, keys: Sequence[WrappedKey]) -> None:
 
 
 def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
-    """How the next memory is to be encrypted; the store's first keys are made here. None for not at all, which a store
-    that has keys refuses."""
+    """Return how the next memory is to be encrypted; the store's first keys are made here. None for not at all, which a
+    store that has keys refuses."""
     if vault.encryption is None:
         if connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             raise KeyMissingError(
@@ -64,7 +64,7 @@ def replaces_readable(connection: Connection, held: Sequence[int]) -> bool:
 
 
 def count(connection: Connection) -> dict[int, int]:
-    """How many memories are encrypted with each version of the keys."""
+    """Return how many memories are encrypted with each version of the keys."""
     sql = "SELECT key_version, count(*) FROM memories WHERE key_version IS NOT NULL GROUP BY key_version"
     return dict(connection.execute(sql).fetchall())
 
@@ -147,7 +147,7 @@ def _begin(connection: Connection, store: SqlRecords) -> tuple[int, bool]:
 
 
 def _some(connection: Connection, store: SqlRecords, version: int, last: int) -> tuple[int, int]:
-    """A batch of rows under the new keys: how many, and the last row; zero when there is none left."""
+    """Return a batch of rows under the new keys: how many, and the last row; zero when there is none left."""
     dictionaries.use_newest(store, connection)
     batch = connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall()
     return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
@@ -166,8 +166,8 @@ def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], vers
 
 
 def _finish(connection: Connection, store: SqlRecords, version: int) -> tuple[int, int]:
-    """What came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may need
-    them. (rows encrypted again, rows that do not open), in the caller's transaction."""
+    """Return what came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may
+    need them. (rows encrypted again, rows that do not open), in the caller's transaction."""
     dictionaries.use_newest(store, connection)
     late = unreadable = last = 0
     while batch := connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall():

@@ -193,19 +193,19 @@ class PostgresRecordStore(SqlRecords, Forking):
         return link.read(self._frame, inside)
 
     @property
-    def written(self) -> int:
-        return 0 if self._replicas is None else self._replicas.written
+    def write_mark(self) -> int:
+        return 0 if self._replicas is None else self._replicas.write_mark
 
-    @written.setter
-    def written(self, mark: int) -> None:
+    @write_mark.setter
+    def write_mark(self, mark: int) -> None:
         if self._replicas is not None:
-            self._replicas.written = max(self._replicas.written, mark)
+            self._replicas.write_mark = max(self._replicas.write_mark, mark)
 
     def replica_states(self) -> Sequence[ReplicaState]:
         return () if self._replicas is None else self._replicas.states()
 
     def _look(self, connection: Connection) -> Look:
-        """How things stand; the transaction of this thread, which sees one state, is asked once."""
+        """Return how things stand; the transaction of this thread, which sees one state, is asked once."""
         seen = self._reading.look
         if seen is None:
             seen = look(connection)
@@ -434,7 +434,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             self.use_keys(follower.index)
 
     def filtered_rows(self, where: Filter) -> FilteredRows:
-        """All rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
+        """Return all rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
         with self.index.lock:  # so that no other thread brings the index past this thread's transaction in between
             if self._held_now():
                 return self._filtered.take(where)
@@ -460,7 +460,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         return PostgresCandidates(self, where)
 
     def condition(self, connection: Connection, where: Filter) -> Condition:
-        """A filter in SQL, as far as encrypted rows can be read."""
+        """Return a filter in SQL, as far as encrypted rows can be read."""
         wrapped = data_keys.read(connection)
         self.vault.follow(wrapped)
         self.vault.check()
@@ -577,7 +577,7 @@ def _row(connection: Connection, sql: str) -> tuple[Any, ...]:
 
 
 def _tenant(option: str | None, written: str | None) -> str:
-    """Whose rows are meant, by the option or by the address."""
+    """Return whose rows are meant, by the option or by the address."""
     if option is not None and written is not None and option != written:
         raise ConfigError(f"two tenants are given: {option!r} and, in the address, {written!r}")
     given = option if option is not None else written

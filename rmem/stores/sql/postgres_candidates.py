@@ -47,7 +47,7 @@ def laid_out(
     inside: Condition,
     steps: int,
 ) -> RecallIndex:
-    """An index of some rows and of those up to some steps around them, with the postings of some terms only."""
+    """Return an index of some rows and of those up to some steps around them, with the postings of some terms only."""
     around = connection.execute(_AROUND, (steps, steps, list(seqs))).fetchall() if seqs else []
     wanted = {*seqs, *(seq for _, before, after in around for seq in (*before, *after))}
     sql = f"SELECT {', '.join(f'm.{name}' for name in _COLUMNS)} FROM memories m WHERE m.seq = ANY(?)"

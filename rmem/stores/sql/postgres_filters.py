@@ -73,5 +73,5 @@ def _square(difference: str) -> str:
 
 
 def _axis(number: int) -> str:
-    """A coordinate; NULL, which no condition holds for, where a row has no such."""
+    """Return a coordinate; NULL, which no condition holds for, where a row has no such."""
     return f"(m.position::jsonb ->> {number})::double precision"

@@ -46,7 +46,7 @@ class Look(NamedTuple):
         return None if found is None else int(found)
 
     def after(self, added: int) -> Look:
-        """How things stand when rows were added, if they replaced none."""
+        """Return how things stand when rows were added, if they replaced none."""
         return self._replace(state=self.state._replace(row=self.state.row + added, rows=self.state.rows + added))
 
 
@@ -65,13 +65,13 @@ def look(connection: Connection) -> Look:
 
 
 def dimension_of(connection: Connection) -> int | None:
-    """How many numbers the vectors of a tenant have."""
+    """Return how many numbers the vectors of a tenant have."""
     found = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
     return None if found is None else int(found[0])
 
 
 def _first_change(connection: Connection, now: State) -> int:
-    """The oldest entry that the change log still has; the next one if it has none."""
+    """Return the oldest entry that the change log still has; the next one if it has none."""
     found = connection.execute("SELECT min(n) FROM changes").fetchone()
     return now.change + 1 if found is None or found[0] is None else int(found[0])
 

@@ -119,7 +119,7 @@ class Frame(NamedTuple):
         raw.execute(f"SELECT {asked}".encode(), list(settings.values()))
 
     def settings(self, *, writing: bool) -> dict[str, str]:
-        """What is set in a transaction of the tenant."""
+        """Return what is set in a transaction of the tenant."""
         found = {"search_path": self.path, "remanence.tenant": self.tenant}
         if writing and self.durable:
             found["synchronous_commit"] = "on"
@@ -136,7 +136,7 @@ class Frame(NamedTuple):
 
 @lru_cache(1024)
 def _opening(frame: Frame, kind: str) -> bytes:
-    """The beginning of a transaction, as one text."""
+    """Return the beginning of a transaction, as one text."""
     told = "".join(
         f"; SELECT set_config({_quoted(name)}, {_quoted(value)}, true)"
         for name, value in frame.settings(writing=kind == WRITE).items()
@@ -211,7 +211,7 @@ class Link(Pooled[Connection]):
 
 
 def connect(address: Address) -> Raw:
-    """A connection of one's own, for what cannot be done inside a transaction."""
+    """Return a connection of one's own, for what cannot be done inside a transaction."""
     try:
         return Raw.connect(address.url, **HOW)
     except psycopg.OperationalError as error:

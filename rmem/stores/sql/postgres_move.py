@@ -98,7 +98,7 @@ class _Side:
         raw.execute("COMMIT")
 
     def head(self) -> str | None:
-        """What the head says of where the rows are."""
+        """Return what the head says of where the rows are."""
         with self.session() as raw, self.transaction(raw):
             return str(found) if (found := _one(raw, "SELECT moved FROM heads")[0]) is not None else None
 
@@ -220,14 +220,15 @@ class TenantMove:
 
 
 def _marks(raw: Raw, table: str) -> _Chunks:
-    """What tells whether a chunk of this server has changed: where its rows lie, and which transactions wrote them."""
+    """Return what tells whether a chunk of this server has changed: where its rows lie, and which transactions wrote
+    them."""
     part = _PARTS[table]
     sql = f"SELECT {part.chunk}, count(*), sum(hashtextextended(xmin::text || ctid::text, 0)) FROM {table} GROUP BY 1"
     return {chunk: (count, mark) for chunk, count, mark in raw.execute(sql.encode())}
 
 
 def _digests(raw: Raw, table: str, chunk: int | None = None) -> _Chunks:
-    """The number of rows of each chunk, and a digest of all their values."""
+    """Return the number of rows of each chunk, and a digest of all their values."""
     part = _PARTS[table]
     where = "" if chunk is None else f" WHERE {part.inside(chunk)}"
     sql = (

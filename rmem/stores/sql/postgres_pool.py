@@ -171,7 +171,7 @@ class Pooled(Forking, ABC, Generic[Hand]):
         watch(self)
 
     def _joined(self) -> _Shared:
-        """The pool of this process; opened if there is none, as in a forked child."""
+        """Return the pool of this process; opened if there is none, as in a forked child."""
         with _LOCK:
             if self._closed:
                 raise StoreClosedError(self.closed_words)
@@ -198,15 +198,15 @@ class Pooled(Forking, ABC, Generic[Hand]):
 
     @abstractmethod
     def open(self) -> Raw:
-        """A connection of one's own; or the error that says why there is none."""
+        """Return a connection of one's own; or the error that says why there is none."""
 
     @abstractmethod
     def told(self, error: psycopg.Error, frame: Any) -> Exception:
-        """An error of PostgreSQL in our words."""
+        """Return an error of PostgreSQL in our words."""
 
     @abstractmethod
     def hand(self, raw: Raw) -> Hand:
-        """What work gets for a connection."""
+        """Return what work gets for a connection."""
 
     @property
     def closed(self) -> bool:

@@ -100,7 +100,7 @@ _LOCK = new_lock()
 
 
 def _joined(address: Address, sql: str, pause: float) -> _Watcher:
-    """The watcher of a server; all stores of a process share it."""
+    """Return the watcher of a server; all stores of a process share it."""
     with _LOCK:
         found = _WATCHERS.setdefault((address.url, sql), _Watcher(address, sql, pause))
         found.users += 1
@@ -156,7 +156,7 @@ class Replicas:
         self._turn = 0
         self._out: dict[str, str] = {}  # those that are left out, and why, as far as the log was told
         self._unsure: float | None = None  # when the position of a commit could not be learned
-        self.written = 0
+        self.write_mark = 0
         self.note_commit()
 
     def note_commit(self) -> None:
@@ -169,19 +169,19 @@ class Replicas:
             return int(found[0])
 
         try:
-            self.written = max(self.written, self._primary.read(self._frame, look))
+            self.write_mark = max(self.write_mark, self._primary.read(self._frame, look))
         except StoreError as error:
             self._unsure = time.monotonic()  # until more is known, the primary alone is sure to have this commit
             log.warning("recalls go to the primary until it tells its position: %s", error)
 
     def choose(self) -> Replica | None:
-        """A replica that is fresh enough, in turns; None if the primary has to answer."""
+        """Return a replica that is fresh enough, in turns; None if the primary has to answer."""
         self._watcher.ensure()
         if self._unsure is not None:
             known = self._watcher.positions
             if not known or known[-1].at <= self._unsure:
                 return None
-            self.written, self._unsure = max(self.written, known[-1].lsn), None
+            self.write_mark, self._unsure = max(self.write_mark, known[-1].lsn), None
         self._turn += 1
         start = self._turn % len(self._all)
         for replica in [*self._all[start:], *self._all[:start]]:
@@ -194,14 +194,14 @@ class Replicas:
 
     def _has_replayed(self, replica: Replica) -> bool:
         """Whether it has what was written here; it is asked if that is not known yet."""
-        if replica.watcher.positions[-1].lsn >= self.written:
+        if replica.watcher.positions[-1].lsn >= self.write_mark:
             return True
         try:
             replica.ask(self._frame)
         except StoreError as error:
             self.fail(replica, error)
             return False
-        return replica.watcher.positions[-1].lsn >= self.written
+        return replica.watcher.positions[-1].lsn >= self.write_mark
 
     def fail(self, replica: Replica, error: StoreError) -> None:
         """Leave out a replica that did not answer until it does again."""

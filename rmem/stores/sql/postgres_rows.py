@@ -102,8 +102,8 @@ def embed(connection: Connection, dimension: int | None) -> None:
 
 
 def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int], int, int]:
-    """All terms and attribute hashes of a row, how often it holds each (attributes: 0 times), its length, and how many
-    are terms."""
+    """Return all terms and attribute hashes of a row, how often it holds each (attributes: 0 times), its length, and
+    how many are terms."""
     terms = derived.terms
     spoken = None if actor is None else plain(actor)
     acting = np.array([actor_hash(spoken)] if spoken else [], np.uint64)
@@ -113,7 +113,7 @@ def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int
 
 
 def actor_hash(spoken: str) -> int:
-    """The hash of an actor, by the plain form of the name."""
+    """Return the hash of an actor, by the plain form of the name."""
     return term_hash(f"actor\x00{spoken}")
 
 
@@ -128,7 +128,7 @@ def unsigned(hashes: Sequence[int]) -> npt.NDArray[np.uint64]:
 
 
 def run_of(agent: str, session: str | None) -> int | None:
-    """The number of a session, by which its rows are found in their order; None outside any."""
+    """Return the number of a session, by which its rows are found in their order; None outside any."""
     if session is None:
         return None
     return signed(np.array([term_hash(f"{agent}\x00{session}")], np.uint64))[0]

@@ -227,7 +227,7 @@ def _run(raw: Raw, statement: str) -> None:
 
 
 def memory_columns() -> list[str]:
-    """The columns of `memories` but the tenant."""
+    """Return the columns of `memories` but the tenant."""
     return [column.split()[0] for column in _TABLES["memories"][0].split(", ")]
 
 

@@ -131,7 +131,7 @@ class PostgresCandidates(CandidateSource):
         return self._store.read(lambda connection: self._by_words(connection, Asked(words=asked, k1=K1, b=B), k))
 
     def best_vectors(self, query: npt.NDArray[np.float32], k: int) -> dict[int, float]:
-        """The highest cosines, from the original vectors: {seq: cosine}, best first."""
+        """Return the highest cosines, from the original vectors: {seq: cosine}, best first."""
         seqs = np.array(
             list(self._store.read(lambda connection: self._by_vector(connection, query, 2 * k + _RERANKED))), np.int64
         )
@@ -181,7 +181,7 @@ class PostgresCandidates(CandidateSource):
         return {seq: float(score) for seq, score in found}
 
     def _by_vector(self, connection: Connection, query: npt.NDArray[np.float32], count: int) -> dict[int, float]:
-        """{seq: cosine} of about the nearest rows. The tenant is written out for the sake of its own index."""
+        """Return {seq: cosine} of about the nearest rows. The tenant is written out for the sake of its own index."""
         if self.dimension is None or query.size != self.dimension:
             return {}
         kind, tenant = f"halfvec({self.dimension})", self._store.neighbours.number
@@ -197,7 +197,7 @@ class PostgresCandidates(CandidateSource):
         return dict(connection.execute(sql, (asked, *self._inside.values, asked, count)).fetchall())
 
     def _saying(self, connection: Connection, phrase: Sequence[Sequence[int]]) -> set[int]:
-        """The newest rows that hold all words of a phrase."""
+        """Return the newest rows that hold all words of a phrase."""
         disguises = self._store.vault.disguises()
         words = [signed(np.array(known_as(word, disguises), np.uint64)) for word in phrase]
         tests = " AND ".join("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))" for _ in words)

@@ -79,7 +79,7 @@ class Neighbours:
         return f"memories_near_{self.number & 0xFFFFFFFFFFFFFFFF:016x}"
 
     def _held(self, raw: Raw) -> list[tuple[str, bool]]:
-        """The indexes of this tenant, and whether they can be used."""
+        """Return the indexes of this tenant, and whether they can be used."""
         return raw.execute(
             "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
             "WHERE i.indrelid = 'memories'::regclass AND c.relname LIKE %s",

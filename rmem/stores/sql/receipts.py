@@ -83,7 +83,7 @@ def put_once(
     work: Callable[[Link], list[Memory]],
     given: Sequence[Memory],
 ) -> list[Memory]:
-    """The same for memories that are written: told by the ids and steps that they got."""
+    """Return the same for memories that are written: told by the ids and steps that they got."""
 
     def again(_: Link, kept: list[tuple[str, int]]) -> list[Memory]:
         memories = [memory.copied() for memory in given]

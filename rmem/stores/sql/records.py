@@ -207,7 +207,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         """Called after rows were written, moved or removed, with how many: time to look after what is derived."""
 
     def _read_back(self, connection: Connection, keys: Sequence[str]) -> list[Memory]:
-        """Those of some memories that there are, as they are now."""
+        """Return those of some memories that there are, as they are now."""
         sql = f"{self.dialect.read} WHERE m.id = ?"
         found = (connection.execute(sql, (key,)).fetchone() for key in keys)
         return [rows.to_memory(row, self.codec) for row in found if row is not None]
@@ -506,7 +506,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         return self.read(lambda connection: feedback_rows.read(connection, since))
 
     def _fetched(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a statement whose `{}` stands for some of many values."""
+        """Return the rows of a statement whose `{}` stands for some of many values."""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             return [
@@ -523,7 +523,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         for row in self._fetched(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
             memory = read(row, self.codec)
             if memory is not None:
-                found[row[1]] = self.touches.counted(memory)
+                found[row[1]] = self.touches.with_pending(memory)
         return [found.get(key) for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
@@ -531,7 +531,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         for row in self._fetched(f"{self.dialect.read} WHERE m.seq IN ({{}})", seqs):
             memory = rows.readable(row, self.codec)
             if memory is not None:
-                found[row[0]] = self.touches.counted(memory)
+                found[row[0]] = self.touches.with_pending(memory)
         return [(seq, found[seq]) for seq in seqs if seq in found]
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
@@ -644,14 +644,14 @@ def _padded(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _because(reason: str) -> dict[str, Any]:
-    """What the audit log says of a removal: why, and with whose token. Called before the transaction, which another
-    thread may carry out."""
+    """Return what the audit log says of a removal: why, and with whose token. Called before the transaction, which
+    another thread may carry out."""
     token = config.token()
     return {"reason": reason, "token": token} if token else {"reason": reason}
 
 
 def _digest(memory_id: str) -> str:
-    """A name for the receipt of an edit that does not tell the memory's id."""
+    """Return a name for the receipt of an edit that does not tell the memory's id."""
     return blake2b(memory_id.encode(), digest_size=8).hexdigest()
 
 

@@ -72,7 +72,7 @@ def _stage_waiting(store: SqlRecords, vectors: MemoryVectors, total: int, on_pro
 
 
 def _waiting(connection: Connection, vectors: MemoryVectors, last: int) -> list[tuple[Any, ...]]:
-    """The next rows behind `last` that need a vector."""
+    """Return the next rows behind `last` that need a vector."""
     sizes = (short_bytes(vectors.embedder.dimension, level) for level in range(3))
     return connection.execute(_WAITING, (last, *sizes, _BATCH)).fetchall()
 
@@ -85,8 +85,8 @@ def _count(store: SqlRecords, table: str) -> int:
 def _embedded(
     store: SqlRecords, vectors: MemoryVectors, batch: Sequence[tuple[Any, ...]]
 ) -> list[tuple[int, bytes | None]]:
-    """Rows for `staged`: the vectors of a batch, shortened as the memories are. Encrypted memories that have none get
-    none."""
+    """Return rows for `staged`: the vectors of a batch, shortened as the memories are. Encrypted memories that have
+    none get none."""
     staged: list[tuple[int, bytes | None]] = []
     bodies, waiting = [], []
     for seq, text, contents, packed, level, memory_id, sealed, version, has_vector in batch:

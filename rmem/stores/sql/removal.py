@@ -27,7 +27,7 @@ _VERSION = Struct("<I")
 
 
 def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
-    """What the forgetting curve needs to know of every memory."""
+    """Yield what the forgetting curve needs to know of every memory."""
     newest = dict(connection.execute("SELECT agent, max(step) FROM memories GROUP BY agent").fetchall())
     found = connection.execute(
         "SELECT m.id, m.importance, m.time, coalesce(a.last, m.time), m.agent, m.step, "

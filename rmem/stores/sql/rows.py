@@ -66,17 +66,17 @@ _json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 def to_row(
     memory: Memory, derived: Derived, seq: int, original_seq: int, codec: Codec, seal: Seal | None = None
 ) -> tuple[Any, ...]:
-    """The values of COLUMNS."""
+    """Return the values of COLUMNS."""
     return seq, *memory_values(memory, codec, seal), original_seq, *derived_values(derived)
 
 
 def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
-    """The values of MEMORY."""
+    """Return the values of MEMORY."""
     return *_plain_values(memory), *body_values(memory, codec, seal)
 
 
 def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
-    """The columns of BODY."""
+    """Return the columns of BODY."""
     contents, level = written_beside(memory.text, memory.contents), memory.bookkeeping.compression_level
     vector = stored_vector(short_vector(memory), level)
     text, tags, sealed = memory.text, memory.tags, None
@@ -93,7 +93,7 @@ def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple
 
 
 def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes | None]:
-    """The columns of DERIVED."""
+    """Return the columns of DERIVED."""
     return (
         derived.manner.flags,
         derived.manner.specific,
@@ -105,7 +105,7 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
 
 
 def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
-    """A memory from what READ selects; StoreCorruptError for one that is damaged."""
+    """Return a memory from what READ selects; StoreCorruptError for one that is damaged."""
     try:
         return _to_memory(row, codec)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -158,12 +158,13 @@ _CREATED = _paths.index("bookkeeping.creation_time")
 
 
 def _written(one: Field) -> str:
-    """The expression that gives the cell of a field of the memory `m`."""
+    """Return the expression that gives the cell of a field of the memory `m`."""
     return f"None if m.{one.path} is None else str(list(m.{one.path}))" if one.kind == _POINT else f"m.{one.path}"
 
 
 def _checked(one: Field, cell: str) -> str:
-    """The expression that tells whether a cell is of the type that we write, as in a damaged file it may not be."""
+    """Return the expression that tells whether a cell is of the type that we write, as in a damaged file it may not
+    be."""
     sound = _SOUND.get(one.kind, _SOUND["str"]).format(cell)
     return f"({cell} is None or {sound})" if one.nullable else sound
 
@@ -213,7 +214,7 @@ def _check_cells(
 
 
 def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
-    """A memory from what READ selects; None for one that is damaged, or encrypted and cannot be opened."""
+    """Return a memory from what READ selects; None for one that is damaged, or encrypted and cannot be opened."""
     try:
         return to_memory(row, codec)
     except StoreError as error:
@@ -222,7 +223,7 @@ def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
 
 
 def seal_of(row: tuple[Any, ...]) -> Seal | None:
-    """How the memory that READ selected is encrypted; None if it is not."""
+    """Return how the memory that READ selected is encrypted; None if it is not."""
     return None if row[_SEALED] is None else Seal(row[_SEALED + 1], sealed_fields(row[_SEALED]))
 
 
@@ -232,7 +233,7 @@ _SEALED = 1 + MEMORY.index("sealed")
 def body_of(
     text: str, contents: str | None, packed: bytes | None, codec: Codec, opened: Mapping[str, bytes] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """A memory's text and contents from its columns, and from what was opened of them."""
+    """Return a memory's text and contents from its columns, and from what was opened of them."""
     if packed is not None:
         text, body = codec.unpack(packed)
     else:
@@ -244,7 +245,7 @@ def body_of(
 
 
 def text_of(row: tuple[Any, ...], codec: Codec) -> str:
-    """The text from what READ_TEXT selects; none of an encrypted one that cannot be opened."""
+    """Return the text from what READ_TEXT selects; none of an encrypted one that cannot be opened."""
     _, memory_id, text, packed, sealed, version = row
     if sealed is None:
         return text if packed is None else codec.unpack(packed)[0]
@@ -257,7 +258,7 @@ def text_of(row: tuple[Any, ...], codec: Codec) -> str:
 
 
 def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
-    """What the index needs, from what READ_INDEX selects."""
+    """Return what the index needs, from what READ_INDEX selects."""
     (
         seq, original_seq, agent, session, kind, actor, tier, step, time, importance, position, flags,
         specific, words, terms, attribute_hashes, numbers, vector, level,
@@ -295,7 +296,7 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
 
 
 def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.NDArray[np.float32] | None:
-    """A row's vector in the full space; None for one that does not fit the store's others."""
+    """Return a row's vector in the full space; None for one that does not fit the store's others."""
     if stored is None or (dimension is not None and len(stored) != short_bytes(dimension, level)):
         return None
     short = np.frombuffer(stored, _TYPES[level])
@@ -305,7 +306,7 @@ def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.ND
 def moved_vectors(
     connection: Connection, moves: Iterable[tuple[int, str]], dimension: int | None
 ) -> dict[int, npt.NDArray[np.float32] | None]:
-    """The vectors of rows that have moved, as they are kept where they are now; without rows that are gone."""
+    """Return the vectors of rows that have moved, as they are kept where they are now; without rows that are gone."""
     seqs = sorted({seq for seq, _ in moves})
     found: dict[int, npt.NDArray[np.float32] | None] = {}
     for start in range(0, len(seqs), _TOGETHER):

@@ -120,8 +120,8 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _repeatable(
         self, memories: Sequence[Memory], derived: Sequence[Derived]
     ) -> Callable[[sqlite3.Connection], tuple[list[Memory], Sequence[Derived]]]:
-        """An insert that may be done again after its transaction was rolled back: the ids and steps that it filled in
-        may be those of others by then."""
+        """Return an insert that may be done again after its transaction was rolled back: the ids and steps that it
+        filled in may be those of others by then."""
         given = [(memory.memory_id, memory.step_number) for memory in memories]
 
         def work(connection: sqlite3.Connection) -> tuple[list[Memory], Sequence[Derived]]:
@@ -329,8 +329,8 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
     ) -> tuple[list[IndexRow], int]:
-        """The next rows for the index, and up to which one that is. What is damaged in a row's derived columns is
-        derived again; a row that cannot be read at all is passed over."""
+        """Return the next rows for the index, and up to which one that is. What is damaged in a row's derived columns
+        is derived again; a row that cannot be read at all is passed over."""
         bounds = (last, end, _READ_AHEAD)
         try:
             batch = connection.execute(rows.READ_INDEX, bounds).fetchall()
@@ -518,7 +518,7 @@ class _State(NamedTuple):
 
 
 def _first_change(connection: sqlite3.Connection, now: _State) -> int:
-    """The oldest entry that the change log still has; the next one if it has none."""
+    """Return the oldest entry that the change log still has; the next one if it has none."""
     (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
     return now.change + 1 if first is None else int(first)
 

@@ -1,5 +1,5 @@
-"""Let recall find its candidates by vector in an engine. Only candidates come from there: cosines are computed from the
-store's own vectors, filters are the store's own, and rows that the engine lacks are compared by the store."""
+"""Rows for recall whose nearest vectors are found by an engine. Only candidates come from the engine: cosines and
+filters are computed by the store, which also compares the rows that the engine lacks."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ..index.bits import Estimate, Matrix, RowNumbers, VectorColumns
 from ..index.candidate_source import Asked, CandidateSource
 from ..index.filtered_rows import FilteredRows
 from .base import Vector
-from .follower import BEHIND, VectorFollower
+from .follower import MAX_BEHIND, VectorFollower
 
-ASKED_FROM = 4096  # rows inside a filter; fewer are all compared, which is exact and takes no longer
+MIN_ROWS = 4096  # inside a filter; fewer are all compared, which is exact and as fast
 
 
 def with_engine(
     rows: FilteredRows | CandidateSource, where: Filter, follower: VectorFollower
 ) -> FilteredRows | CandidateSource:
-    """The same rows, whose neighbours of a vector are looked for by an engine."""
+    """Return the same rows, whose nearest vectors are found by an engine."""
     if isinstance(rows, CandidateSource):
         return EngineCandidates(rows, where, follower)
-    return EngineRows(rows, where, follower) if rows.size > ASKED_FROM else rows
+    return EngineRows(rows, where, follower) if rows.size > MIN_ROWS else rows
 
 
 class EngineRows(FilteredRows):
-    """Rows in memory. Where the engine cannot help, they are compared as they are without it."""
+    """Rows in memory. All are compared if the engine fails."""
 
     def __init__(self, rows: FilteredRows, where: Filter, follower: VectorFollower) -> None:
         self.__dict__.update(rows.__dict__)
@@ -42,7 +42,8 @@ class EngineRows(FilteredRows):
         return EngineEstimate(self._vectors, query, self._rows, self._end, self._neighbours, lambda: plain(query))
 
     def _neighbours(self, query: Vector, count: int) -> RowNumbers | None:
-        """Positions of about the nearest rows and of all that the engine lacks; None if too few of them are here."""
+        """Return positions of the approximately nearest rows and of all that the engine lacks; None if too few of them
+        are among these rows."""
         found = self._follower.nearest(query, count, self._where)
         if found is None:
             return None
@@ -51,14 +52,14 @@ class EngineRows(FilteredRows):
         wanted = np.asarray(found, np.int64)
         at = np.minimum(np.searchsorted(ranked, wanted), ranked.size - 1)
         here = order[at[ranked[at] == wanted]]
-        late = order[np.searchsorted(ranked, self._follower.mark.row, side="right") :]
-        if late.size > BEHIND or here.size + late.size < min(count, self.size):
+        late = order[np.searchsorted(ranked, self._follower.position.row, side="right") :]
+        if late.size > MAX_BEHIND or here.size + late.size < min(count, self.size):
             return None
         return np.unique(np.concatenate([here, late]))
 
 
 class EngineEstimate(Estimate):
-    """Cosines from codes, of whichever rows are asked for; the best ones as an engine found them."""
+    """Cosines estimated from sign bits; the best rows are found by an engine."""
 
     searched = True
 
@@ -115,7 +116,7 @@ class EngineEstimate(Estimate):
 
 
 class EngineCandidates(CandidateSource):
-    """Rows that stay in a database, which gathers the candidates of a question."""
+    """Rows that stay in a database, which collects the other candidates."""
 
     def __init__(self, rows: CandidateSource, where: Filter, follower: VectorFollower) -> None:
         self._rows, self._where, self._follower = rows, where, follower
@@ -131,14 +132,14 @@ class EngineCandidates(CandidateSource):
         return self._rows.holding(terms)
 
     def gather(self, asked: Asked) -> FilteredRows:
-        if asked.vector is not None and not self._beyond_fields:
+        if asked.vector is not None and not self._needs_database:
             found = self._follower.nearest(asked.vector, asked.side, self._where)
             if found is not None:
-                asked.seqs = [*found, *self._follower.newest(asked.vector, asked.side)]
+                asked.seqs = [*found, *self._follower.nearest_unsent(asked.vector, asked.side)]
                 asked.vector = None
         return self._rows.gather(asked)
 
     @property
-    def _beyond_fields(self) -> bool:
-        """Whether the filter asks for what the engine does not know: the database finds neighbours inside it better."""
-        return bool(self._where) and not self._follower.knows(self._where)
+    def _needs_database(self) -> bool:
+        """Whether the engine cannot apply the whole filter: then the database searches better."""
+        return bool(self._where) and not self._follower.applies(self._where)

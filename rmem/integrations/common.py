@@ -1,4 +1,4 @@
-"""Values of frameworks as memories: their text, where they lie, and filters with `$gt` and its kin."""
+"""Helpers of several adapters: opening a Brain, ids and texts of memories, filters with operators such as `$gt`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from ..errors import InputError
 from ..filters import Filter
 from ..models import Memory
 
+MAX_HITS = 1000  # of one recall; a server returns no more
 _PAGE = 500
 
 
-def opened(brain: Brain | str | Path | None, embedder: EmbedderSpec = None) -> tuple[Brain, bool]:
-    """A Brain from itself or its address, and whether it was opened here and is to be closed here."""
+def open_brain(brain: Brain | str | Path | None, embedder: EmbedderSpec = None) -> tuple[Brain, bool]:
+    """Return a Brain, opened unless one is given, and whether the caller must close it."""
     return (brain, False) if isinstance(brain, Brain) else (Brain(brain, embedder=embedder), True)
 
 
 def id_of(kind: str, *parts: str) -> str:
-    """An id that only these parts, in this order, have."""
+    """Return an id unique to these parts in this order."""
     return f"{kind}/{blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()}"
 
 
-def selected(brain: Brain, where: Filter) -> Iterator[Memory]:
-    """Memories inside a filter, oldest first, read page by page."""
+def iterate_memories(brain: Brain, where: Filter) -> Iterator[Memory]:
+    """Yield the memories that match a filter, oldest first, read page by page."""
     at = 0
     while page := brain.memories(where, order="oldest", limit=_PAGE, offset=at):
         yield from page
@@ -37,22 +38,22 @@ def selected(brain: Brain, where: Filter) -> Iterator[Memory]:
         at += _PAGE
 
 
-def sound(text: str, otherwise: str) -> str:
-    """A text that a memory may have: without NUL and lone surrogates, and something else in the place of nothing."""
+def clean_text(text: str, default: str) -> str:
+    """Remove NUL and lone surrogates, which memories may not have; return `default` for a blank text."""
     cleaned = text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
-    return cleaned if cleaned.strip() else otherwise
+    return cleaned if cleaned.strip() else default
 
 
-def readable(value: object, path: str = "") -> str:
-    """The leaves of a value, one line each, as "path: leaf"; a text alone is itself."""
+def to_text(value: object, path: str = "") -> str:
+    """Return the leaves of a JSON value, one line each, as "path: leaf"; a text is returned as it is."""
     if isinstance(value, Mapping):
         if not path and list(value) == ["text"] and isinstance(value["text"], str):
             return value["text"]
         return "\n".join(
-            filter(None, (readable(one, f"{path}.{key}" if path else str(key)) for key, one in value.items()))
+            filter(None, (to_text(member, f"{path}.{key}" if path else str(key)) for key, member in value.items()))
         )
     if isinstance(value, list | tuple):
-        return "\n".join(filter(None, (readable(one, path) for one in value)))
+        return "\n".join(filter(None, (to_text(item, path) for item in value)))
     if value is None:
         return ""
     return f"{path}: {value}" if path else str(value)
@@ -76,7 +77,7 @@ def _compare(held: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping):
         if any(str(key).startswith("$") for key in wanted):
             return all(_operate(held, operator, operand) for operator, operand in wanted.items())
-        return isinstance(held, Mapping) and all(_compare(held.get(key), one) for key, one in wanted.items())
+        return isinstance(held, Mapping) and all(_compare(held.get(key), member) for key, member in wanted.items())
     if isinstance(wanted, list | tuple):
         return isinstance(held, list | tuple) and len(held) == len(wanted) and all(map(_compare, held, wanted))
     return bool(held == wanted)
@@ -98,7 +99,7 @@ def _operate(held: Any, operator: str, operand: Any) -> bool:
         )
     texts = isinstance(held, str) and isinstance(operand, str)
     if not texts and not (isinstance(held, int | float) and isinstance(operand, int | float)):
-        return False  # nothing, or of another kind: neither above nor below
+        return False  # missing or of another type
     above, same = held > operand, held == operand
     return bool(
         above
@@ -109,8 +110,8 @@ def _operate(held: Any, operator: str, operand: Any) -> bool:
     )
 
 
-def pushed_down(wanted: Mapping[str, Any] | None, prefix: str) -> dict[str, Any]:
-    """The part of a filter that a store can answer: attributes for plain equality of texts. A superset passes."""
+def store_filter(wanted: Mapping[str, Any] | None, prefix: str) -> dict[str, Any]:
+    """Return the part of a filter that a store can apply: attributes for equality of texts."""
     return {
         f"{prefix}.{key}": value
         for key, value in (wanted or {}).items()

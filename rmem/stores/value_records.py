@@ -1,5 +1,5 @@
-"""A Brain on a store of four methods: `add`, `get`, `search` and `forget` become a RecordStore that does what these can
-do and refuses the rest by name."""
+"""ValueRecords: use a store with only `add`, `get`, `search` and `forget` as a RecordStore. Other methods raise an
+error."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ METHODS = ("add", "get", "search", "forget")
 
 
 def keeps_values(store: object) -> TypeGuard[MemoryStore[Any]]:
-    """Whether an object has the four methods, of whatever class it is."""
+    """Whether an object has the four methods, whatever its class."""
     return not isinstance(store, type) and all(callable(getattr(store, name, None)) for name in METHODS)
 
 
 def as_records(store: MemoryStore[Any]) -> RecordStore:
-    """The store itself if it is a RecordStore; else what its four methods can do as one."""
+    """Return the store itself if it is a RecordStore, else a ValueRecords of it."""
     return store if isinstance(store, RecordStore) else ValueRecords(store)
 
 
 class ValueRecords(RecordStore):
-    """Memories in a store that keeps values by key: the text is the value, the rest its meta.
+    """Memories in a store of values by key: the text is the value, the other fields its meta.
 
-    `remember`, `get`, `update`, `forget(id)` and `recall` work; a recall is the store's own search. What was said about
-    a text comes back if the store tells it (`meta_of(key)`). An update reads and writes without a lock. The other
-    methods raise a ConfigError that names them.
+    `remember`, `get`, `update`, `forget(id)` and `recall` work; a recall is the store's own search. Other fields than
+    the text are returned if the store has `meta_of(key)`. An update reads and writes without a lock. The other methods
+    raise a ConfigError that names them.
     """
 
     def __init__(self, values: MemoryStore[Any]) -> None:
@@ -45,7 +45,7 @@ class ValueRecords(RecordStore):
     def __repr__(self) -> str:
         return f"ValueRecords({self.values!r})"
 
-    # What four methods can do
+    # Supported
 
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         kept = [memory.copied() for memory in memories]
@@ -53,9 +53,9 @@ class ValueRecords(RecordStore):
             memory.memory_id = memory.memory_id or f"{memory.agent_id}-{secrets.token_hex(8)}"
             memory.step_number = max(0, memory.step_number)
             memory.embeddings = Embeddings()
-            said = memory.to_dict()
-            del said["embeddings"]
-            self.values.add(memory.memory_id, memory.text, {"memory": said})
+            fields = memory.to_dict()
+            del fields["embeddings"]
+            self.values.add(memory.memory_id, memory.text, {"memory": fields})
         return kept
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
@@ -65,9 +65,9 @@ class ValueRecords(RecordStore):
         if value is None:
             return None
         tell: Callable[[str], Any] | None = getattr(self.values, "meta_of", None)
-        said = (tell(key) or {}).get("memory") if tell is not None else None
-        if isinstance(said, dict):
-            return Memory.from_dict(said)
+        fields = (tell(key) or {}).get("memory") if tell is not None else None
+        if isinstance(fields, dict):
+            return Memory.from_dict(fields)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Memory(key, "default", 0, 0.0, {"text": text}, text=text)
 
@@ -97,8 +97,8 @@ class ValueRecords(RecordStore):
         return [(memory, score) for _, memory, score in self.search(query, k)]
 
     def answer(self, request: RecallRequest) -> list[Hit]:
-        """The hits of a recall, as the store's own search ranks them."""
-        asked = {
+        """Return the hits of a recall, as the store's own search ranks them."""
+        unsupported = {
             "where, since and until": bool(request.where),
             "a vector": request.vector is not None,
             f"mode={request.mode!r}": request.mode != "hybrid",
@@ -107,13 +107,13 @@ class ValueRecords(RecordStore):
             "min_relevance": request.min_relevance > 0,
             "token_budget": request.token_budget is not None,
         }
-        for what, given in asked.items():
+        for what, given in unsupported.items():
             if given:
                 self._refuse(f"a recall with {what}")
         return [Hit(memory, score) for _, memory, score in self.search(request.text, request.k)]
 
     def touch(self, keys: Sequence[str], when: float) -> None:
-        """Access counts have no place here."""
+        """Do nothing: such a store has no access counts."""
 
     def get_meta(self, key: str) -> str | None:
         return None
@@ -123,7 +123,7 @@ class ValueRecords(RecordStore):
         if close is not None:
             close()
 
-    # What they cannot do
+    # Unsupported
 
     def _refuse(self, what: str) -> NoReturn:
         raise ConfigError(

@@ -1,5 +1,5 @@
-"""What happens beside the workers, each in a process of its own with a journal of its own: commands of `rmem`, which
-may be killed, and what they leave behind."""
+"""Commands of `rmem` that run beside the workers, each in a process with a journal of its own. Some are killed; exports
+and backups are read back and checked."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import sys
 import time
 from pathlib import Path
 
-from . import examine
-from .faces import exported
+from . import inspection
+from .clients import read_export
 from .journal import Journal
 from .plan import Fault
 
-PATIENCE = 60.0  # seconds that a command or a process may take; SQLite itself waits 30 for a lock
+TIMEOUT = 60.0  # seconds of a command or a process; SQLite itself waits 30 for a lock
 COMMANDS = ("open", "doctor", "export", "backup", "reindex")
 
 
-def help_with(fault: Fault, address: str, journal: Journal) -> None:
-    """Do what a fault of the plan asks for, and write down what came of it."""
+def run_command(fault: Fault, address: str, journal: Journal) -> None:
+    """Run the command of a fault, and write the result to the journal."""
     target = journal.path.with_suffix(".db" if fault.kind == "backup" else ".out.jsonl")
     match fault.kind:
         case "open":
@@ -27,26 +27,26 @@ def help_with(fault: Fault, address: str, journal: Journal) -> None:
             _run(journal, "doctor", address, "doctor", "--json")
         case "reindex":
             embedder = ("static", "chaos")[int(fault.which * 2)]
-            patience = 3 * fault.how if fault.how < 0.5 else PATIENCE  # the first half is killed on the way
-            _run(journal, "reindex", address, "reindex", "--embedder", embedder, "--json", patience=patience)
+            timeout = 3 * fault.how if fault.how < 0.5 else TIMEOUT  # the first half is killed on the way
+            _run(journal, "reindex", address, "reindex", "--embedder", embedder, "--json", timeout=timeout)
         case "export" | "backup":
             _copy(journal, fault.kind, address, target)
 
 
-def _run(journal: Journal, op: str, address: str, *arguments: str, patience: float = PATIENCE) -> bool:
-    """Run `rmem`; whether it ended well."""
+def _run(journal: Journal, op: str, address: str, *arguments: str, timeout: float = TIMEOUT) -> bool:
+    """Run `rmem`; return whether it succeeded."""
     number = journal.issue(op, {"command": ["rmem", *arguments]})
     command = [sys.executable, "-m", "rmem", "--store", address, *arguments]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        output, _ = child.communicate(timeout=patience)
+        output, _ = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
-        if patience < PATIENCE:
+        if timeout < TIMEOUT:
             journal.acknowledge(number, "killed")
         else:
-            journal.fail(number, TimeoutError(f"no answer within {patience:.0f} s"))
+            journal.fail(number, TimeoutError(f"no answer within {timeout:.0f} s"))
         return False
     if child.returncode:
         journal.fail(number, RuntimeError(f"exit code {child.returncode}: {output[-400:].strip()}"), excusable=True)
@@ -56,12 +56,12 @@ def _run(journal: Journal, op: str, address: str, *arguments: str, patience: flo
 
 
 def _copy(journal: Journal, op: str, address: str, target: Path) -> None:
-    """Write all memories to a file, and write them down as a read that took as long as the command."""
+    """Export or back up all memories, and journal them as a read that took as long as the command."""
     number = journal.issue(op, {"agent": None})
     if not _run(journal, f"{op} command", address, op, str(target), "--json"):
         return
     done = time.monotonic_ns()
-    found, problems = (exported(target), []) if op == "export" else examine.read_copy(str(target))
+    found, problems = (read_export(target), []) if op == "export" else inspection.read_copy(str(target))
     journal.acknowledge(number, found, at=done)
     if problems:
         journal.fail(journal.issue("doctor", {"of": target.name}), RuntimeError("; ".join(problems)))

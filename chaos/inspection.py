@@ -1,4 +1,4 @@
-"""Looking at a store from a fresh process: everything it holds, and whether what is derived from it agrees."""
+"""Inspect a store from a fresh process: list everything it holds, and check indexes, vectors, counts and tiers."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from rmem.doctor import examine
 from rmem.models import Memory
 from rmem.stores.base import RecordStore
 
-from .faces import AgentFace, BrainFace, Setting, names, pairs
-from .model import Seen
+from .clients import AgentClient, BrainClient, Setting, names, pairs
+from .model import StoredMemory
 
 _SAMPLE = 200
-_WORSE = 0.01  # how much lower cosines may be on average: the first choice is by estimates
-_LOG_ROWS = 20_000  # of the change log, beside 20 for each live memory, that are still no growth without bound
+_MAX_LOSS = 0.01  # of cosines on average: candidates are chosen by estimates
+_LOG_ROWS = 20_000  # allowed in the change log, plus 20 for each live memory
 
 Problem = tuple[str, str]  # kind and message of a violation
 
 
-def look(setting: Setting, gone: Sequence[str], seed: int) -> tuple[list[Seen], list[Problem]]:
-    """What the store holds, and what does not agree with it. `gone` are words that nothing may be found by."""
-    face = setting.open()
+def inspect_store(setting: Setting, gone: Sequence[str], seed: int) -> tuple[list[StoredMemory], list[Problem]]:
+    """Return all memories, and the problems found. `gone` are words of forgotten memories, which must find nothing."""
+    client = setting.open()
     try:
-        brain = face.brain if isinstance(face, BrainFace) else face.api._system.brain
+        brain = client.brain if isinstance(client, BrainClient) else client.api._system.brain
         memories = brain.memories(limit=None, order="oldest")
         rng = random.Random(seed)
         problems = [*_words(brain.store, memories, gone, rng), *_counts(brain, memories)]
         problems += _vectors(brain.store, memories, rng, exact=setting.kind != "postgres")
-        if isinstance(face, AgentFace):
-            problems += _tiers(face, memories)
+        if isinstance(client, AgentClient):
+            problems += _tiers(client, memories)
     finally:
-        face.close()
+        client.close()
     if setting.kind != "postgres":
-        problems += [("doctor", detail) for detail in unsound(setting.address)]
-        problems += _log(setting.address, len(memories))
-    return [seen(memory) for memory in memories], problems
+        problems += [("doctor", detail) for detail in doctor_problems(setting.address)]
+        problems += _change_log(setting.address, len(memories))
+    return [to_stored(memory) for memory in memories], problems
 
 
-def seen(memory: Memory) -> Seen:
+def to_stored(memory: Memory) -> StoredMemory:
     word, revision = names(memory.contents)
-    return Seen(memory.memory_id, memory.agent_id, word, revision, memory.tags, memory.tier, memory.actor)
+    return StoredMemory(memory.memory_id, memory.agent_id, word, revision, memory.tags, memory.tier, memory.actor)
 
 
-def unsound(address: str) -> list[str]:
-    """What `rmem doctor` finds."""
+def doctor_problems(address: str) -> list[str]:
+    """Return the problems that `rmem doctor` finds."""
     return [f"{finding.name}: {finding.detail}" for finding in examine(address) if not finding.ok]
 
 
 def read_copy(address: str) -> tuple[list[str], list[str]]:
-    """Everything in a copy of a store, as "word/revision", and what is unsound about it."""
+    """Return everything in a copy of a store, as "word/revision", and the problems that `rmem doctor` finds."""
     with Brain(address) as brain:
         found = pairs(memory.contents for memory in brain.memories(limit=None))
-    return found, unsound(address)
+    return found, doctor_problems(address)
 
 
 def _words(store: RecordStore, memories: Sequence[Memory], gone: Sequence[str], rng: random.Random) -> list[Problem]:
@@ -91,24 +91,24 @@ def _vectors(store: RecordStore, memories: Iterable[Memory], rng: random.Random,
         right = np.sort(matrix @ matrix[at])[::-1][:10]
         scores = np.array([score for _, score in store.nearest(matrix[at], Filter(tier=("stm",)), k=10)])
         enough = len(right) if exact else 1  # an HNSW index may leave some out
-        if scores.size < enough or float(np.mean(right[:enough] - scores[:enough])) > _WORSE:
-            told = f"{np.round(scores, 3).tolist()}, not {np.round(right, 3).tolist()}"
-            found.append(("vector", f"the nearest of {near[at].memory_id} have cosines {told}"))
+        if scores.size < enough or float(np.mean(right[:enough] - scores[:enough])) > _MAX_LOSS:
+            got, expected = np.round(scores, 3).tolist(), np.round(right, 3).tolist()
+            found.append(("vector", f"the nearest of {near[at].memory_id} have cosines {got}, not {expected}"))
     return found
 
 
-def _tiers(face: AgentFace, memories: Sequence[Memory]) -> list[Problem]:
-    """Compare what the tiers tell of each agent with the archive."""
+def _tiers(client: AgentClient, memories: Sequence[Memory]) -> list[Problem]:
+    """Compare what the tiers return for each agent with the archive."""
     found: list[Problem] = []
     for agent in sorted({memory.agent_id for memory in memories}):
         archived = sorted("/".join(names(memory.contents)) for memory in memories if memory.agent_id == agent)
-        if (told := sorted(face.list(agent))) != archived:
-            extra, missing = sorted(set(told) - set(archived)), sorted(set(archived) - set(told))
+        if (listed := sorted(client.list(agent))) != archived:
+            extra, missing = sorted(set(listed) - set(archived)), sorted(set(archived) - set(listed))
             found.append(("tiers", f"the tiers of {agent} show {extra} too much and lack {missing}"))
     return found
 
 
-def _log(address: str, live: int) -> list[Problem]:
+def _change_log(address: str, live: int) -> list[Problem]:
     link = sqlite3.connect(f"file:{address}?mode=ro", uri=True)
     try:
         (rows,) = link.execute("SELECT count(*) FROM changes").fetchone()

@@ -1,7 +1,7 @@
-"""The operations, on the faces that a user has: `Brain` for SQLite and PostgreSQL, `AgentMemoryAPI` for Redis.
+"""The operations of the plan, by the public interfaces: `Brain` for SQLite and PostgreSQL, `AgentMemoryAPI` for Redis.
 
-A method is named as the operation in the journal and takes its arguments, whether this face needs them or not. It
-answers with what JSON can hold: memories are "word/revision" in lists, and {"rev", "tags", "tier"} alone."""
+A method has the name and the arguments of the operation in the journal, even those it does not need. It returns JSON:
+a list of memories as "word/revision", a single memory as {"rev", "tags", "tier"}."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .plan import EVER_PRESENT, text_of
 Ids = list[str]
 Pairs = list[str]
 """Memories as "word/revision"."""
-_STEPS = 2**53  # beyond every step
+_MAX_STEP = 2**53
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Setting:
     durability: Durability = "full"
     redis_port: int = 0
 
-    def open(self) -> Face:
-        return AgentFace(self) if self.kind == "redis" else BrainFace(self)
+    def open(self) -> Client:
+        return AgentClient(self) if self.kind == "redis" else BrainClient(self)
 
     def brain(self) -> Brain:
         return Brain(self.address, durability=self.durability)
@@ -51,7 +51,7 @@ def is_excusable(error: BaseException) -> bool:
 
 
 def names(contents: dict[str, Any]) -> list[str]:
-    """The word and the revision of a memory with these contents."""
+    """Return the word and the revision of a memory with these contents."""
     return [contents["word"], contents["rev"]] if "rev" in contents else contents["text"].split()[:2]
 
 
@@ -59,13 +59,13 @@ def pairs(all_contents: Iterable[dict[str, Any]]) -> Pairs:
     return ["/".join(names(contents)) for contents in all_contents]
 
 
-def exported(path: Path) -> Pairs:
-    """What an exported file tells."""
+def read_export(path: Path) -> Pairs:
+    """Return the memories of an exported file."""
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
     return pairs(json.loads(line)["contents"] for line in lines)
 
 
-class BrainFace:
+class BrainClient:
     """Operations on a Brain."""
 
     def __init__(self, setting: Setting) -> None:
@@ -99,7 +99,7 @@ class BrainFace:
         self.brain.pin(id, "pinned" in tags)
 
     def move(self, id: str, word: str, agent: str, tier: str) -> int:
-        """As agents do it: on its way up a memory is given its vector again."""
+        """Move as agents do: a memory that moves up gets its vector again."""
         memory = self.brain.get(id) if tier != "ltm" else None
         vector = None if memory is None else self.brain.vector_of(memory.text, memory.contents)
         try:
@@ -140,7 +140,7 @@ class BrainFace:
         os.close(handle)
         try:
             export(self.brain, name, where={"agent": agent} if agent else None)
-            return exported(Path(name))
+            return read_export(Path(name))
         finally:
             os.unlink(name)
 
@@ -149,8 +149,8 @@ class BrainFace:
         return int(stats["by_agent"].get(agent, 0) if agent else stats["memories"])
 
 
-class AgentFace:
-    """Operations on the Agent Memory API, whose hot tiers are in Redis and hold little, so that memories move."""
+class AgentClient:
+    """Operations on the Agent Memory API. Its hot tiers in Redis are small, so that memories move between tiers."""
 
     def __init__(self, setting: Setting) -> None:
         redis: dict[str, Any] = {"host": "127.0.0.1", "port": setting.redis_port}
@@ -173,7 +173,7 @@ class AgentFace:
         return self.api.get_memory_space(agent).forget(id)
 
     def raise_(self, id: str, word: str, agent: str) -> None:
-        """Bring a memory up, by attention or at once."""
+        """Move a memory up: decompress it, then focus on it."""
         space = self.api.get_memory_space(agent)
         space.decompress(id)
         for _ in range(3):
@@ -187,24 +187,24 @@ class AgentFace:
         return None if entry is None else {"rev": entry["contents"]["rev"]}
 
     def lexical(self, word: str, agent: str) -> Pairs:
-        return _entries(self.api.get_memory_space(agent).retrieve_by_attributes({"word": word}))
+        return _pairs_of(self.api.get_memory_space(agent).retrieve_by_attributes({"word": word}))
 
     def hybrid(self, agent: str, question: str) -> Pairs:
-        return _entries(self.api.get_memory_space(agent).search_by_content(question, k=2 * EVER_PRESENT))
+        return _pairs_of(self.api.get_memory_space(agent).search_by_content(question, k=2 * EVER_PRESENT))
 
     def vector(self, agent: str, question: str) -> Pairs:
         space = self.api.get_memory_space(agent)
-        return _entries(space.search_by_embedding(space.embed(question), k=2 * EVER_PRESENT))
+        return _pairs_of(space.search_by_embedding(space.embed(question), k=2 * EVER_PRESENT))
 
     def list(self, agent: str) -> Pairs:
-        return _entries(self.api.retrieve_by_time_range(agent, 0, _STEPS))
+        return _pairs_of(self.api.retrieve_by_time_range(agent, 0, _MAX_STEP))
 
     def count(self, agent: str) -> int:
         return int(self.api.get_memory_statistics(agent)["total_memories"])
 
 
-def _entries(found: Iterable[dict[str, Any]]) -> Pairs:
+def _pairs_of(found: Iterable[dict[str, Any]]) -> Pairs:
     return pairs(entry["contents"] for entry in found)
 
 
-Face = BrainFace | AgentFace
+Client = BrainClient | AgentClient
