@@ -422,15 +422,26 @@ def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
         sample = values[::step]
         keep = min(sample.size - 1, int(count / step * 1.3) + 16)
         threshold = np.partition(sample, keep)[keep]
+        if values.dtype.kind == "u":
+            return _least_distances(values, int(threshold), count)
         found = np.flatnonzero(values <= threshold)
         if count <= found.size <= 4 * count + 1024:
             return found
-        if found.size > count:  # many ties at the threshold: take those below it and fill up from the ties
-            below = np.flatnonzero(values < threshold)
-            if below.size <= 4 * count:
-                edge = found[values[found] == threshold][: max(0, count - below.size)]
-                return np.concatenate([below, edge])
     return np.argpartition(values, count - 1)[:count]
+
+
+def _least_distances(distances: Distances, threshold: int, count: int) -> RowNumbers:
+    """Do the same for Hamming distances, of which many are equal: find the smallest threshold that suffices, near the
+    one given, and take all below it and as many at it as are missing."""
+    while np.count_nonzero(distances <= threshold) < count:
+        threshold += 1
+    while threshold and np.count_nonzero(distances < threshold) >= count:
+        threshold -= 1
+    found = np.flatnonzero(distances <= threshold)
+    if found.size <= 2 * count:
+        return found
+    near = distances[found]
+    return np.concatenate([found[near < threshold], found[near == threshold]])[:count]
 
 
 def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
