@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from .. import __version__, checks
 from ..errors import UnknownFieldError
 from ..team.private_text import without_private
-from .calls import Calls, store_request
+from .calls import CallRunner, store_request
 from .host import Host
 from .resources import recent, resources
 from .tools import tools
@@ -35,7 +35,7 @@ Remanence is the shared memory of your team: what its coding agents learned abou
 class TeamServer(MCPServer[Any]):
     """A server whose errors name the argument that is wrong, and whose resources include the newest memories."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallRunner) -> None:
         super().__init__(
             "remanence",
             title="Remanence team memory",
@@ -86,7 +86,7 @@ def build(host: Host) -> TeamServer:
     root, placeholder = logging.getLogger(), logging.NullHandler()
     root.addHandler(placeholder)
     try:
-        return TeamServer(Calls(host))
+        return TeamServer(CallRunner(host))
     finally:
         root.removeHandler(placeholder)
 

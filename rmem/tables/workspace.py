@@ -60,11 +60,11 @@ class _Bound:
 
     def statement(
         self, values: Sequence[Any], max_rows: int | None = None, max_bytes: int | None = None
-    ) -> execute.Statement:
+    ) -> execute.BoundStatement:
         search = self.search
         if search is not None and search.by_value:
             search = plan_search(self.tree.copy(), self.catalogue, values)
-        return execute.Statement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
+        return execute.BoundStatement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
 
 
 def _bind(

@@ -43,7 +43,7 @@ Document = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Changes:
+class SyncChanges:
     """Memories that changed, removals and the version that each removes, who did it, up to which entry of the log, and
     whether there are more."""
 
@@ -211,10 +211,10 @@ def changes(
     but: Sequence[str] = (),
     only: Callable[[Memory], bool] | None = None,
     member: str | None = None,
-) -> Changes:
+) -> SyncChanges:
     """Return what changed after an entry of the audit log, except by the actions `but`, for memories that `only`
     accepts. Memories of nobody else are attributed to `member`, if given."""
-    found = Changes(next=after)
+    found = SyncChanges(next=after)
     entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
     latest: dict[str, str] = {}

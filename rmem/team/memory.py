@@ -19,7 +19,7 @@ from . import known_repositories
 from .identity import Repository
 from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
-from .similarity import Saying, says_the_same
+from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
 from .validation import mended_contents, sound
 from .versions import KEY as VERSION
@@ -98,9 +98,9 @@ class TeamMemory:
         if note.key or note.supersedes:
             return None
         where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
-        saying = Saying.of(note.text)
+        saying = NoteFeatures.of(note.text)
         for hit in self._search(note.text, _CLOSEST, where, mode="lexical"):
-            if says_the_same(saying, Saying.of(hit.memory.text)):
+            if says_the_same(saying, NoteFeatures.of(hit.memory.text)):
                 return hit.memory
         return None
 

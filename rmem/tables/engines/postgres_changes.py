@@ -18,7 +18,7 @@ from psycopg import RawCursor
 
 from ...errors import NoSuchTableError
 from ..catalog import ROW
-from .base import Changes, Rows
+from .base import Rows, TableChanges
 from .postgres_catalog import OWN, Tenant
 from .postgres_ddl import XACT, quote
 from .postgres_link import SNAPSHOT, Connection, Link
@@ -44,10 +44,10 @@ class _State(NamedTuple):
     next: int
 
 
-def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> Changes:
+def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> TableChanges:
     place = f"{quote(tenant.schema)}.{quote(name)}"
 
-    def read(connection: Connection) -> Changes:
+    def read(connection: Connection) -> TableChanges:
         state = _state(connection, tenant, name)
         names = "".join(f", {quote(name)}" for name in columns)
         whole = not state.complete_from <= since <= state.next
@@ -64,13 +64,13 @@ def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since
         rows = np.fromiter((row[0] for row in found), np.int64, len(found))
         values = [row[1:] for row in found]
         if whole:
-            return Changes(state.running, _NONE, rows, values, whole=True)
+            return TableChanges(state.running, _NONE, rows, values, whole=True)
         cursor.execute(f"SELECT DISTINCT row_number FROM {_DELETED}".encode(), [tenant.name, state.id, str(since)])
         deleted = np.fromiter((row[0] for row in cursor), np.int64)
-        return Changes(state.running, np.union1d(deleted, rows), rows, values)
+        return TableChanges(state.running, np.union1d(deleted, rows), rows, values)
 
     if since and (quiet := link.look(lambda connection: _quiet(connection, tenant, name, place, since))):
-        return Changes(quiet, _NONE, _NONE, [])
+        return TableChanges(quiet, _NONE, _NONE, [])
     return link.read(OWN, read, kind=SNAPSHOT)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
 from ..catalog import ROW
-from .base import Changes, Packable, Rows
+from .base import Packable, Rows, TableChanges
 from .sqlite_changes import Version, floor_of, segment_changes, select_rows
 from .sqlite_layout import Physical
 
@@ -68,7 +68,7 @@ def vectors(connection: sqlite3.Connection, physical: Physical, column: str, row
 
 def outdated(
     connection: sqlite3.Connection, tables: Iterable[Physical]
-) -> Iterator[tuple[Physical, str, Segment, Changes]]:
+) -> Iterator[tuple[Physical, str, Segment, TableChanges]]:
     """Yield the segments with rows that were changed or deleted since, and what became of them."""
     touching = "c.table_id = s.table_id AND c.n > s.changes AND c.row BETWEEN s.first_seq AND s.last_seq"
     stale = connection.execute(

@@ -39,7 +39,7 @@ class _Group:
         self.dimension, self._originals = dimension, originals
         self._matrix: GrowingArray | None = GrowingArray(np.float32, (dimension,))
         self._bits: VectorColumns | None = None
-        self.snapshot: Vectors | None = None
+        self.snapshot: VectorSnapshot | None = None
 
     @property
     def nbytes(self) -> int:
@@ -113,14 +113,16 @@ class _Group:
         # The scales are copied because they say which vectors are gone.
         self._bits.append_codes(arrays["codes"], arrays["scales"].copy(), arrays.get("bits"), arrays.get("centre"))
 
-    def vectors(self) -> Vectors:
+    def vectors(self) -> VectorSnapshot:
         if self.snapshot is None:
             matrix = None if self._matrix is None else self._matrix.array
-            self.snapshot = Vectors(self.slots.rows, self.slots.live_slots(), matrix, self._bits, self._originals)
+            self.snapshot = VectorSnapshot(
+                self.slots.rows, self.slots.live_slots(), matrix, self._bits, self._originals
+            )
         return self.snapshot
 
 
-class Vectors:
+class VectorSnapshot:
     """A snapshot of the live vectors of one dimension by position."""
 
     def __init__(
@@ -294,7 +296,7 @@ class VectorColumn:
         with self.lock:
             return sorted(self._groups)
 
-    def vectors(self, dimension: int) -> Vectors:
+    def vectors(self, dimension: int) -> VectorSnapshot:
         """Return a snapshot of all vectors of a dimension."""
         with self.lock:
             group = self._groups.get(dimension)
