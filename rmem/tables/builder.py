@@ -1,7 +1,7 @@
-"""SELECT built step by step: `client.table("t").select("task").where("id > $1", 5).limit(3)()`.
+"""Build a SELECT step by step: `client.table("t").select("task").where("id > $1", 5).limit(3)()`.
 
-Names are quoted, values are parameters, and an expression cannot end the place where it was put. What the statement
-may do is checked where it runs, like any other."""
+Names are quoted, values are parameters, and an expression cannot end the place where it is put. The statement is
+checked where it runs, like any other."""
 
 from __future__ import annotations
 

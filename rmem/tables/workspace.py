@@ -1,4 +1,4 @@
-"""A workspace: its tables, and the one way in for every statement.
+"""Workspace: the tables of one workspace. Every statement passes through it.
 
 with Workspace("team.db") as tables:
     tables.query("CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, text TEXT, embedding FLOAT4[])")

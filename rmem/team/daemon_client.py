@@ -1,5 +1,5 @@
-"""Reach the daemon from a hook: check whether it runs, start it, ask it. Imports little, because every hook loads
-it."""
+"""Talk to the daemon from a hook: check whether it runs, start it, send it events. Imports little, because every hook
+loads it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Find in prompts what outlasts a session: stated rules, preferences and decisions, and what a session is about. Pasted
-output, complaints and questions do not count; a possible rule waits until somebody confirms it."""
+"""Find what outlasts a session in prompts: rules, preferences, decisions, and the task. Pasted output, complaints and
+questions do not count; a possible rule waits until somebody confirms it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""How a search index follows a table, whoever writes to it, without missing a row and without a lock.
+"""Read what changed in a table since a search index read it, without missing a row and without a lock.
 
-Each row says in `rmem_xact` which transaction wrote it last, and each deletion which one deleted it. A reader takes
-what its snapshot sees and remembers the oldest transaction that was still running then: whatever commits later has
-that number or a higher one, so asking from there misses nothing. Rows may be told twice; a reader replaces what it
-had. Only transactions that write count, so a long read holds nothing up.
+`rmem_xact` of each row and of each deletion names the transaction that wrote it. A reader takes what its snapshot sees
+and remembers the oldest transaction still running: whatever commits later has that number or a higher one, so reading
+from there misses nothing. A row may be returned twice; a reader replaces what it had. Only writing transactions count,
+so a long read delays nothing.
 
-Deletions are forgotten once there are many. A reader from before that time gets the whole table.
-"""
+Old deletions are removed once there are many. A reader from before that time gets the whole table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Connections to the file for statements of users: they know our functions and collations, and an authorizer lets a
-user's statement touch nothing but tables of the catalogue, whatever the SQL says."""
+"""Open connections for statements of users, with our functions and collations. An authorizer restricts them to tables
+of the catalogue, whatever the SQL says."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The search indexes of tables in the file: segments for each column that is searched, as those of the memories, and
-the vectors that they leave in the rows.
+"""Store the search indexes of tables in the file: segments for each searched column, as for memories. Their vectors
+stay in the rows.
 
-They are a cache. Their spans are numbers of rows; what happened to those rows since a segment was packed is in the log
-of changes, so that whatever is missing, outdated or damaged is read from the rows again."""
+Segments are a cache over spans of row numbers; the log of changes says what happened to those rows since, so that
+anything missing, outdated or damaged is read from the rows again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Gemini CLI: hooks and MCP servers in settings.json, skills in the folder that several tools share (of a skill that
-is there and in its own folder too, it complains)."""
+"""Gemini CLI: hooks and MCP servers in settings.json, skills in the shared folder. Not in its own folder too: Gemini
+warns about a duplicate skill."""
 
 from __future__ import annotations
 
