@@ -46,7 +46,7 @@ def recall(
 
     R@1: a right memory comes first. R@5, R@10: the share of the right ones among the first five and ten. MRR: 1 / rank
     of the first right one. ANY@5, ALL@5: one, or all, among the first five. Sets may count by session. Beside it, in
-    the same run: BM25 in its plainest form, and its reciprocal rank fusion with vectors. --json also tells every
+    the same run: BM25 in its plainest form, and its reciprocal rank fusion with vectors. --json also lists every
     question.
 
     A set is a JSON file, perhaps gzipped: {"name", "unit": "memory" or "session", "stores": [{"memories": [{"text",

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     help="A file of prompts (JSON Lines), or a folder of them; repeatable.",
 )  # fmt: skip
 @click.option("--sessions", multiple=True, metavar="AGENT=FOLDER", help="Recorded sessions to import too; repeatable.")
-@click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is told.")
+@click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is shown.")
 @click.option("--fit", is_flag=True, help="Fit the curve of relevance; figures are of repositories that were left out.")
-@click.option("--mistakes", is_flag=True, help="Also show what was told wrongly and what was missed.")
+@click.option("--mistakes", is_flag=True, help="Also list what was shown wrongly and what was missed.")
 @command_options
 def team(
     cli: CliContext,
@@ -42,11 +42,11 @@ def team(
     fit: bool,
     mistakes: bool,
 ) -> None:
-    """Precision and recall of what is told unasked, at a prompt and when a command fails.
+    """Precision and recall of what hooks show, at a prompt and when a command fails.
 
-    Half of the prompts should have nothing to be told. Precision: of the memories that were told, the share that was
-    right. Recall: of the prompts that have an answer, the share that was told it. Told anyway: of the prompts that have
-    none, the share that was told something. First three: right ones among the three most relevant, whatever the bar.
+    Half of the prompts have no answer. Precision: of the memories that were shown, the share that was right. Recall: of
+    the prompts with an answer, the share that was shown it. Shown anyway: of the prompts without one, the share that
+    was shown something. First three: right ones among the three most relevant, whatever the bar.
     Without repositories a small history that is part of the package is asked.
 
     \b
@@ -131,7 +131,7 @@ def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
     def share(value: float, part: int, whole: int) -> str:
         return f"{value:.3f} ({part} of {whole})" if counts else f"{value:.3f}"
 
-    lines = [[first, "PRECISION", "RECALL", "TOLD ANYWAY", "FIRST THREE"]]
+    lines = [[first, "PRECISION", "RECALL", "SHOWN ANYWAY", "FIRST THREE"]]
     for name, figures in rows.items():
         lines.append([
             name,

@@ -178,7 +178,7 @@ def _overview(cli: CliContext, plans: list[InstallPlan]) -> None:
         elif not plan.changes:
             click.echo("  already installed")
         for change in plan.changes:
-            click.echo(f"  would {change.kind} {change.path}: {_summarise_changes(change.told)}")
+            click.echo(f"  would {change.kind} {change.path}: {_summarise_changes(change.summary)}")
     cli.note("Nothing was changed. `rmem install AGENT` installs one, `rmem install all` all that were found.")
 
 
@@ -224,7 +224,7 @@ def _show(plan: InstallPlan) -> None:
         lines = change.diff()
         whole = change.kind != "change" and len(lines) > _MAX_LINES
         click.echo(
-            f"  {change.kind} {change.path}: {_summarise_changes(change.told)}{f' ({len(lines)} lines)' * whole}"
+            f"  {change.kind} {change.path}: {_summarise_changes(change.summary)}{f' ({len(lines)} lines)' * whole}"
         )
         for line in () if whole else lines:
             coloured = click.style(visible(line), fg="green" if line.startswith("+") else "red")
@@ -258,7 +258,7 @@ def _document(plan: InstallPlan, outcome: str) -> dict[str, Any]:
         "outcome": "refused" if plan.refused else outcome if plan.changes or outcome != "planned" else "installed",
         "refused": plan.refused or None,
         "files": [
-            {"path": str(change.path), "action": change.kind, "changes": change.told, "diff": change.diff()}
+            {"path": str(change.path), "action": change.kind, "changes": change.summary, "diff": change.diff()}
             for change in plan.changes
         ],
     }

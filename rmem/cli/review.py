@@ -37,7 +37,7 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     """What the team should look at: memories of this repository that contradict each other or may be out of date, and
     what you said that may be a rule.
 
-    Nobody is told of what waits until you accept it. Nothing else is changed. Replace what no longer holds with
+    What waits is shown to nobody until you accept it. Nothing else is changed. Replace what no longer holds with
     `rmem update`, remove it with `rmem forget`, or let an agent remember the new fact in its place.
 
     \b

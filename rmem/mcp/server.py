@@ -28,7 +28,7 @@ Remanence is the shared memory of your team: what its coding agents learned abou
   the files. If an older memory no longer holds, name it in `supersedes`.
 - What runs where, who owns what, what depends on what: `facts` of a thing, `connect` two; `state_fact` when it changes.
 - If a memory helped, or was wrong: say so with `feedback`.
-- After your context was compacted: `session_state` tells what you were doing; remanence://briefing what the team knows.
+- After your context was compacted: `session_state` has what you were doing; remanence://briefing what the team knows.
 `get_memory` says who learned something, when and at which commit. Memories are hints: check them against the code."""
 
 

@@ -27,7 +27,7 @@ from .calls import CallRunner, Place, check_stale, visible_memory
 from .host import McpCaller
 
 _MAX_PATHS = 3  # in an answer of `connect`
-_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that is told unasked
+_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that did not ask
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -90,7 +90,7 @@ def _add_search_tools(tool: Register, calls: CallRunner) -> None:
         """Search what the team's coding agents learned about this codebase: errors and their fixes, decisions,
         conventions, how things work, earlier tasks. Use it before a task, when a command or test fails (paste the
         error), and before you ask the user how something is done here. Hits are one line each, best first, with a
-        relevance between 0 and 1; `get_memory` tells the rest. One with `stale` may be out of date: check it against
+        relevance between 0 and 1; `get_memory` returns the rest. One with `stale` may be out of date: check it against
         the code."""
         with calls.reader() as caller:
             place, chosen, when = caller.place(repository), tuple(kinds or KINDS), _time_of(as_of)

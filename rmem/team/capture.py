@@ -37,7 +37,7 @@ from .sessions import Sessions, SessionState
 from .tool_output import essence, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
-_PATIENCE, _PAUSE = 2.0, 0.05  # seconds that a transcript has to tell how a command ended; between two looks
+_PATIENCE, _PAUSE = 2.0, 0.05  # seconds to wait for the exit code in a transcript; between two reads
 _SAID = ("prompt", "command", "output", "message", "input")
 _MANY_FILES, _MANY_REQUESTS = 15, 5
 _ABANDONED = 12 * 3600.0  # seconds after which a session that never ended is over
@@ -292,7 +292,7 @@ def workspace_of(cwd: str) -> str | None:
     try:
         settings = settings_of(cwd) if cwd else None
     except RemanenceError:
-        return None  # the hook has told of the broken file, and did not capture
+        return None  # the hook has logged the broken file, and did not capture
     if settings is None or settings.workspace is None:
         return None
     known_repositories.note(settings.workspace)

@@ -258,7 +258,7 @@ def audit_log(brain: Brain) -> AuditLog:
     return brain.store
 
 
-# Taking in what a server tells
+# Applying what a server sends
 
 
 def apply_document(

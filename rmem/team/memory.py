@@ -114,7 +114,7 @@ class TeamMemory:
         source = fresh.contents["sources"][0]
         sources = body.get("sources", [])
         if any(all(source.get(name) == before.get(name) for name in _MOMENT) for before in sources):
-            return None  # told twice, perhaps at another commit, because the first attempt failed halfway
+            return None  # stored twice, perhaps at another commit, because the first attempt failed halfway
         body["sources"] = [*sources, source][-_SOURCES:]
         body["count"] = body.get("count", 1) + 1
         if files := sorted({*body.get("files", ()), *fresh.contents.get("files", ())}):

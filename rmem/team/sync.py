@@ -215,7 +215,7 @@ class _SyncRun:
                 after, more = int(theirs["next"]), bool(theirs["more"])
                 received, shared = list(theirs.get("repositories") or ()), theirs.get("shared")
             except (KeyError, TypeError, ValueError) as error:
-                message = f"{self._login.url} told something that we cannot use: {error}"
+                message = f"{self._login.url} sent something that we cannot use: {error}"
                 raise RemoteError(message, status=502) from None
             self._done.shared[self._workspace] = {"shared": shared, "received": received}
             if not self._position.covers(received):

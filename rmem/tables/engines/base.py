@@ -92,9 +92,9 @@ class TableChanges(NamedTuple):
     """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them; vectors as
     arrays."""
     whole: bool = False
-    """True when the rows of the table are told from the first: whatever was known before is to be forgotten."""
+    """True if these are all rows of the table: forget what was known before."""
     more: bool = False
-    """True when there is more to tell: ask again with the version."""
+    """True if there is more: ask again with the version."""
 
 
 class Packable(Protocol):

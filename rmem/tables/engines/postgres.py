@@ -266,7 +266,7 @@ class PostgresEngine(Engine, Forking):
         try:
             return self._link.write(Frame(self._tenant.schema, self._tenant.role), work)
         except NoSuchTableError:
-            self._version()  # which tells if all tables were moved to another server
+            self._version()  # raises if all tables were moved to another server
             raise
 
     def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:

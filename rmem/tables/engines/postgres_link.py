@@ -91,7 +91,7 @@ class Link(Pooled[Connection]):
             raise ConfigError(f"not an address of PostgreSQL: {str(error).strip()}") from None
         self.address = address
         self._together = _OpenTransaction()
-        self.connect().close()  # a wrong address is told at once, not after the pool's patience
+        self.connect().close()  # a wrong address fails at once, not after the pool's timeout
         super().__init__(address, _MANNER, size)
 
     def connect(self) -> Raw:

@@ -19,7 +19,7 @@ from .sqlite_storage import answer
 
 MAX_LOG = 200_000
 """Changes that are kept; an index that is further behind reads its table again."""
-_PAGE = 16_384  # rows that are told at a time
+_PAGE = 16_384  # rows that are returned at a time
 _AT_ONCE = 500
 _MARK = 1 << 63
 _CUT = 0  # in the place of a row: the log of its table was cut up to here

@@ -50,7 +50,7 @@ class Ranking:
     limit: exp.Expr
     offset: exp.Expr | None
     ties: bool
-    """Whether rows of equal score are told apart by more than their number."""
+    """Whether rows of equal score are ordered by more than their number."""
 
     def counts(self, parameters: Sequence[Any]) -> tuple[int, int] | None:
         """Return LIMIT and OFFSET; None if they are not plain numbers."""

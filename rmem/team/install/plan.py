@@ -25,7 +25,7 @@ class FileChange:
 
     seen: FileSnapshot
     after: bytes | None
-    told: list[str]
+    summary: list[str]
     made: Made = field(default_factory=list)
     clean: bool = True
     known: bool = False
