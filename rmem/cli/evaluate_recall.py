@@ -78,14 +78,16 @@ def recall(
         cli.document(report)
         return
     columns = ("SET", "SYSTEM", *(name.upper() for name in recall_sets.MEASURES), "QUESTIONS")
-    rows = [row for one in report["sets"] for row in _rows(one["name"], one["systems"], f"{one['measured']:,}")]
+    rows = [
+        row for result in report["sets"] for row in _rows(result["name"], result["systems"], f"{result['measured']:,}")
+    ]
     rows += _rows("mean", report["mean"], "")
     if cli.is_terminal:
         table(columns, rows, right=range(2, 9))
     else:
         align([columns, *rows], right=range(2, 9))
-    for one in report["sets"]:
-        _compare(one)
+    for result in report["sets"]:
+        _compare(result)
 
 
 def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | None, seed: int, path: str) -> None:

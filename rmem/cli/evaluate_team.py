@@ -65,33 +65,33 @@ def team(
     limit = BAR if bar is None else bar
     curve = None
     if repositories:
-        asked, curve = _results(repositories, prompts, [_session(one) for one in sessions], fit)
+        answers, curve = _results(repositories, prompts, [_session(given) for given in sessions], fit)
     else:
         from ..evaluate.team import builtin
 
-        asked = builtin.asked()
-    groups = {name: [one for one in asked if one.prompt.repository == name] for name in _names(asked)}
+        answers = builtin.asked()
+    groups = {name: [answer for answer in answers if answer.prompt.repository == name] for name in _names(answers)}
     figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
-    overall = evaluation.measure(asked, limit)
-    points = {at: evaluation.measure(asked, at) for at in sorted({*evaluation.BARS, limit})}
+    overall = evaluation.measure(answers, limit)
+    points = {at: evaluation.measure(answers, at) for at in sorted({*evaluation.BARS, limit})}
     if cli.json:
         document: dict[str, Any] = {
             "bar": limit,
-            "repositories": {name: one.to_dict() for name, one in figures.items()},
+            "repositories": {name: figure.to_dict() for name, figure in figures.items()},
             "all": overall.to_dict(),
-            "curve": [{"bar": at, **one.to_dict()} for at, one in points.items()],
+            "curve": [{"bar": at, **figure.to_dict()} for at, figure in points.items()],
         }
         document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
-        cli.document(document | (evaluation.mistakes(asked, limit) if mistakes else {}))
+        cli.document(document | (evaluation.mistakes(answers, limit) if mistakes else {}))
         return
     _table("REPOSITORY", {**figures, "all": overall}, counts=True)
     click.echo("")
-    _table("BAR", {f"{at:.2f}{' *' if at == limit else ''}": one for at, one in points.items()}, counts=False)
+    _table("BAR", {f"{at:.2f}{' *' if at == limit else ''}": figure for at, figure in points.items()}, counts=False)
     if curve is not None:
         click.echo(f"\nBASE = {curve.base:.2f}")
         click.echo("\n".join(f"{name:8} {weight:6.2f}" for name, weight in curve.weights.items()))
     if mistakes:
-        for title, lines in evaluation.mistakes(asked, limit).items():
+        for title, lines in evaluation.mistakes(answers, limit).items():
             click.echo(f"\n{title.replace('_', ' ').capitalize()}:")
             for line in lines:
                 click.echo(f"  {one_line(line)}")

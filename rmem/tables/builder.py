@@ -124,13 +124,13 @@ def _shift_parameters(condition: str, by: int, count: int) -> str:
         raise checks.refuse("where", "a condition such as 'repo = $1'", condition)
     seen: set[int] = set()
 
-    def moved(match: re.Match[str]) -> str:
+    def shift(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0]
         seen.add(int(match[1]))
         return f"${int(match[1]) + by}"
 
-    text = _TOKENS.sub(moved, condition.strip())
+    text = _TOKENS.sub(shift, condition.strip())
     if seen != set(range(1, count + 1)):
         named = ", ".join(f"${number}" for number in sorted(seen)) or "no parameters"
         raise SqlError(f"where must name $1 to ${count} for its values, it names {named}", field="where")

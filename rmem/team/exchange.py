@@ -308,12 +308,12 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
     """Edit a memory; return whether something changed."""
     done: list[bool] = []
 
-    def noted(memory: Memory | None) -> Edited | None:
+    def record(memory: Memory | None) -> Edited | None:
         edited = edit(memory)
         done[:] = [edited is not None]
         return edited
 
-    brain.edit(memory_id, noted)
+    brain.edit(memory_id, record)
     return done == [True]
 
 

@@ -168,11 +168,11 @@ class PostgresEngine(Engine, Forking):
     def _change_catalogue(self, work: Callable[[Connection, dict[str, Table]], T]) -> T:
         """Change the catalogue and the tables in one transaction; one at a time for each tenant."""
 
-        def locked(connection: Connection) -> T:
+        def run_locked(connection: Connection) -> T:
             catalog.touch(connection, self._tenant)
             return work(connection, catalog.load(connection, self._tenant))
 
-        return self._link.write(Frame(self._tenant.schema), locked)
+        return self._link.write(Frame(self._tenant.schema), run_locked)
 
     # Several writes in one transaction
 

@@ -132,14 +132,14 @@ class Link(Pooled[Connection]):
     def run_in_transaction(self, work: Callable[[], T]) -> T:
         """Run `work`, all whose writes are one transaction."""
 
-        def joined(connection: Connection) -> T:
+        def run_joined(connection: Connection) -> T:
             self._together.connection = connection
             try:
                 return work()
             finally:
                 self._together.connection = None
 
-        return self._repeated(Frame(), WRITE, joined)
+        return self._repeated(Frame(), WRITE, run_joined)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

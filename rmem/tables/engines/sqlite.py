@@ -430,7 +430,7 @@ class SqliteEngine(Engine):
             return
         self._removed = False
         with self._file.snapshot() as connection, translate_interrupts():
-            stale = segments.outdated(connection, self._physical(connection).values())
+            stale = segments.outdated_segments(connection, self._physical(connection).values())
             for physical, column, segment, found in stale:
                 yield physical.table, column, segment, found
 

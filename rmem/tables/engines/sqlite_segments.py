@@ -66,7 +66,7 @@ def vectors(connection: sqlite3.Connection, physical: Physical, column: str, row
     return {row: stored for row, stored in found if stored is not None}
 
 
-def outdated(
+def outdated_segments(
     connection: sqlite3.Connection, tables: Iterable[Physical]
 ) -> Iterator[tuple[Physical, str, Segment, TableChanges]]:
     """Yield the segments with rows that were changed or deleted since, and what became of them."""
