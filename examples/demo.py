@@ -1,4 +1,4 @@
-"""One agent learns something; another, in a process of its own, knows it. Run it with `make demo`.
+"""One agent stores a fix; another process recalls it. Run it with `make demo`.
 
 swe-01 resolves an out-of-memory crash and stores the trace among those of its team. swe-02 is a separate process:
 it hits a different error, asks the same store and gets the fix. Nothing is staged: the hits are what recall finds,

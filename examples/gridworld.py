@@ -1,4 +1,4 @@
-"""A small world in which memory feeds you.
+"""A grid world in which agents with a memory find more food than agents without one.
 
 Berries grow on bushes that never move, and regrow some time after they were eaten. Walkers see only one step far. Two
 groups live in the same world, from the same seed, by the same rules: see ripe berries, go there, eat; else wander. One

@@ -566,7 +566,7 @@ class Brain:
     def feedback(self, recalled: Hit | Hits | str, *, memory_id: str | None = None, useful: bool = True) -> Feedback:
         """Record whether a hit was useful. `recalled` is the hit, or a recall (or its id) with the hit's memory_id.
 
-        useful=False without a memory_id means that nothing in the whole answer helped. An id can be judged as long
+        useful=False without a memory_id means that nothing in the whole answer helped. An id can get feedback as long
         as its recall is one of the last few thousand of this Brain; a hit at any time, in any process.
         """
         feedback = self._recalls.feedback_on(recalled, memory_id, useful)

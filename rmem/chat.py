@@ -1,6 +1,6 @@
-"""ChatModel: ask a language model on a server that speaks the OpenAI `POST {base_url}/chat/completions` protocol.
+"""ChatModel: call a language model by the OpenAI `POST {base_url}/chat/completions` protocol.
 
-Nothing in Remanence needs one. Who wants a model names it: `chat:MODEL@URL`."""
+Nothing in Remanence needs one; a user names it: `chat:MODEL@URL`."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Recall:
     write: Callable[[Sequence[Feedback]], None] | None = field(default=None, repr=False)
     id: str = field(default_factory=lambda: urandom(12).hex())
     hits: dict[str, _Place] = field(default_factory=dict, repr=False)
-    judged: set[str] = field(default_factory=set, repr=False)
+    with_feedback: set[str] = field(default_factory=set, repr=False)
     asked: float = field(default_factory=time.time)
     """When."""
 
@@ -124,9 +124,9 @@ class Recall:
 
     def with_passed_over(self, feedback: Feedback) -> list[Feedback]:
         """Return the feedback and, if it says that a later hit was useful, that the first one was passed over."""
-        self.judged.add(feedback.memory_id)
+        self.with_feedback.add(feedback.memory_id)
         first = next(iter(self.hits), None)
-        if first is None or first in self.judged or not feedback.useful:
+        if first is None or first in self.with_feedback or not feedback.useful:
             return [feedback]
         place = self.hits[first]
         return [

@@ -7,7 +7,7 @@ To add a field, add one line to `Memory` or `Bookkeeping` and a migration for it
 
 That is enough for SQLite, PostgreSQL, Redis, JSON, JSONL, Parquet, the trash, `remember_many` and `update`. Interfaces
 that name their arguments or columns themselves (`Brain.remember`, the forms of the server, options of the command line)
-show it when they are told to. The search index has a format of its own (`index/columns.py`).
+need a change of their own. The search index has a format of its own (`index/columns.py`).
 """
 
 from __future__ import annotations

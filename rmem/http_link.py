@@ -195,7 +195,7 @@ class Answer:
             self._connection.close()
 
 
-# What answers tell
+# Errors in answers
 
 
 def table_error(status: int, message: str, remedy: Remedy) -> RemanenceError:

@@ -1,5 +1,4 @@
-"""Environment variables and the repository file from the time when the package was called `remanence`; they still
-count."""
+"""Support the environment variables and the repository file of the time when the package was called `remanence`."""
 
 from __future__ import annotations
 

@@ -364,7 +364,7 @@ def _unsupported_method(name: str) -> Callable[..., NoReturn]:
 
 for _name in (
     "cleaned", "decay_importance", "edit", "keep", "last_recalls", "new_recall", "prune", "put",
-    "record_remote_recall", "seek", "tell", "vector_of",
+    "record_remote_recall", "vector_of",
 ):  # fmt: skip
     setattr(RemoteBrain, _name, _unsupported_method(_name))
 

@@ -57,7 +57,7 @@ def format_of(path: str | Path, given: str | None = None) -> str:
     known = _EXTENSIONS.get(Path(path).suffix.lower())
     if known is None:
         raise InputError(
-            f"the name of {path} does not tell its format; name the format, such as --format jsonl or --format text",
+            f"the name of {path} does not give its format; name the format, such as --format jsonl or --format text",
             field="format",
         )
     return known
@@ -270,7 +270,7 @@ def import_(
     """Read memories from a file (its name, or opened), or from standard input for "-". Ids are kept: what is there is
     replaced. `reader` reads files that are not ours; see `foreign_files`.
 
-    The whole file is checked first; if a line of it is bad, an InputError tells its number and nothing is
+    The whole file is checked first; if a line of it is bad, an InputError names it and nothing is
     written. Vectors are kept if they came from the store's own embedder; other texts are embedded again.
     """
     name = str(path) if isinstance(path, str | Path) else "what was sent"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COMPLETE_VARIABLE = "_RMEM_COMPLETE"
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A subcommand: the module that holds it, its name there, and the line that `rmem --help` shows."""
 
     module: str
@@ -28,65 +28,67 @@ class Entry(NamedTuple):
     summary: str
 
 
-SECTIONS: dict[str, dict[str, Entry]] = {
+SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Remember and recall": {
-        "remember": Entry(".remember", "remember", "Keep a memory."),
-        "recall": Entry(".recall", "recall", "Find the memories that answer a question."),
-        "show": Entry(".show", "show", "Show one memory, whole."),
-        "list": Entry(".show", "list_", "List memories, filtered and ordered."),
-        "update": Entry(".remember", "update", "Change fields of a memory."),
-        "forget": Entry(".forget", "forget", "Remove memories for good, or prune what has faded."),
-        "restore": Entry(".forget", "restore", "Bring pruned memories back."),
-        "pin": Entry(".forget", "pin", "Keep a memory from being pruned."),
+        "remember": CommandEntry(".remember", "remember", "Keep a memory."),
+        "recall": CommandEntry(".recall", "recall", "Find the memories that answer a question."),
+        "show": CommandEntry(".show", "show", "Show one memory, whole."),
+        "list": CommandEntry(".show", "list_", "List memories, filtered and ordered."),
+        "update": CommandEntry(".remember", "update", "Change fields of a memory."),
+        "forget": CommandEntry(".forget", "forget", "Remove memories for good, or prune what has faded."),
+        "restore": CommandEntry(".forget", "restore", "Bring pruned memories back."),
+        "pin": CommandEntry(".forget", "pin", "Keep a memory from being pruned."),
     },
     "Facts": {
-        "fact": Entry(".facts", "fact", "State a fact, end it, or take it back."),
-        "graph": Entry(".graph", "graph", "Ask what is known: facts, their times, paths, contradictions."),
+        "fact": CommandEntry(".facts", "fact", "State a fact, end it, or take it back."),
+        "graph": CommandEntry(".graph", "graph", "Ask what is known: facts, their times, paths, contradictions."),
     },
     "Tables": {
-        "sql": Entry(".tables", "sql", "Run SQL on tables, local or on a server."),
+        "sql": CommandEntry(".tables", "sql", "Run SQL on tables, local or on a server."),
     },
     "Move": {
-        "export": Entry(".export_import", "export", "Write memories to a JSONL or Parquet file."),
-        "import": Entry(".export_import", "import_", "Read memories from JSONL, Parquet, text, Markdown or CSV."),
-        "backup": Entry(".maintenance", "backup", "Copy the store, consistently, while it is in use."),
-        "migrate": Entry(".migrate", "migrate", "Copy an SQLite file into PostgreSQL."),
+        "export": CommandEntry(".export_import", "export", "Write memories to a JSONL or Parquet file."),
+        "import": CommandEntry(
+            ".export_import", "import_", "Read memories from JSONL, Parquet, text, Markdown or CSV."
+        ),
+        "backup": CommandEntry(".maintenance", "backup", "Copy the store, consistently, while it is in use."),
+        "migrate": CommandEntry(".migrate", "migrate", "Copy an SQLite file into PostgreSQL."),
     },
     "Look after": {
-        "stats": Entry(".show", "stats", "What the store holds."),
-        "audit": Entry(".forget", "audit", "Who removed and restored what; --verify the log."),
-        "privacy": Entry(".privacy", "privacy", "What the privacy policy finds, how well and how fast."),
-        "keys": Entry(".keys", "keys", "Make, list and rotate the keys of encrypted memories."),
-        "doctor": Entry(".maintenance", "doctor", "Examine the store; --repair what is derived."),
-        "reindex": Entry(".maintenance", "reindex", "Embed and index every memory anew."),
+        "stats": CommandEntry(".show", "stats", "What the store holds."),
+        "audit": CommandEntry(".forget", "audit", "Who removed and restored what; --verify the log."),
+        "privacy": CommandEntry(".privacy", "privacy", "What the privacy policy finds, how well and how fast."),
+        "keys": CommandEntry(".keys", "keys", "Make, list and rotate the keys of encrypted memories."),
+        "doctor": CommandEntry(".maintenance", "doctor", "Examine the store; --repair what is derived."),
+        "reindex": CommandEntry(".maintenance", "reindex", "Embed and index every memory anew."),
     },
     "Serve": {
-        "ui": Entry(".ui", "ui", "See the memory in the browser."),
-        "serve": Entry(".serve", "serve", "Serve memories and tables over HTTP."),
-        "org": Entry(".tenants", "org", "Make and list the organisations of a server."),
-        "workspace": Entry(".tenants", "workspace", "Make, list and delete workspaces."),
-        "member": Entry(".tenants", "member", "Say who may do what."),
-        "token": Entry(".tenants", "token", "Make, list and revoke tokens."),
+        "ui": CommandEntry(".ui", "ui", "See the memory in the browser."),
+        "serve": CommandEntry(".serve", "serve", "Serve memories and tables over HTTP."),
+        "org": CommandEntry(".tenants", "org", "Make and list the organisations of a server."),
+        "workspace": CommandEntry(".tenants", "workspace", "Make, list and delete workspaces."),
+        "member": CommandEntry(".tenants", "member", "Say who may do what."),
+        "token": CommandEntry(".tenants", "token", "Make, list and revoke tokens."),
     },
     "Team": {
-        "install": Entry(".install", "install", "Wire coding agents to the team memory."),
-        "uninstall": Entry(".install", "uninstall", "Take out what install put in."),
-        "status": Entry(".install", "status", "What is wired, where memory goes, the last capture."),
-        "login": Entry(".sync", "login", "Share what your agents learn by a server."),
-        "logout": Entry(".sync", "logout", "Stop sharing."),
-        "sync": Entry(".sync", "sync", "Bring this memory and the team's together now."),
-        "review": Entry(".review", "review", "Memories that contradict each other or are out of date."),
-        "share": Entry(".review", "share", "Let others see a memory."),
-        "unshare": Entry(".review", "unshare", "Keep a memory to yourself again."),
-        "mcp": Entry(".mcp", "mcp", "Offer the team memory to a coding agent by MCP."),
-        "hook": Entry(".hook", "hook", "Take in one event of a coding agent."),
+        "install": CommandEntry(".install", "install", "Wire coding agents to the team memory."),
+        "uninstall": CommandEntry(".install", "uninstall", "Take out what install put in."),
+        "status": CommandEntry(".install", "status", "What is wired, where memory goes, the last capture."),
+        "login": CommandEntry(".sync", "login", "Share what your agents learn by a server."),
+        "logout": CommandEntry(".sync", "logout", "Stop sharing."),
+        "sync": CommandEntry(".sync", "sync", "Bring this memory and the team's together now."),
+        "review": CommandEntry(".review", "review", "Memories that contradict each other or are out of date."),
+        "share": CommandEntry(".review", "share", "Let others see a memory."),
+        "unshare": CommandEntry(".review", "unshare", "Keep a memory to yourself again."),
+        "mcp": CommandEntry(".mcp", "mcp", "Offer the team memory to a coding agent by MCP."),
+        "hook": CommandEntry(".hook", "hook", "Take in one event of a coding agent."),
     },
     "Measure": {
-        "eval": Entry(".evaluate", "evaluate", "Measure recall: your questions, public ones, feedback."),
+        "eval": CommandEntry(".evaluate", "evaluate", "Measure recall: your questions, public ones, feedback."),
     },
     "Set up": {
-        "plugins": Entry(".plugins", "plugins", "List installed plugins and whether they load."),
-        "completion": Entry(".completion", "completion", "Print the completion script of your shell."),
+        "plugins": CommandEntry(".plugins", "plugins", "List installed plugins and whether they load."),
+        "completion": CommandEntry(".completion", "completion", "Print the completion script of your shell."),
     },
 }
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}

@@ -20,7 +20,7 @@ def facts(cli: CliContext, file: str, settings: str | None) -> None:
 
     Every sentence of a set is remembered, in order; every question is a recall of ten. FIRST: the answer is in the
     first hit, so that the current value comes before those it replaced. AMONG TEN: it is in one of the ten, which
-    questions of several hops need. --json also tells every question.
+    questions of several hops need. --json also lists every question.
 
     A file is JSON, perhaps gzipped: [{"name", "facts": [sentence, in order of time], "questions": [{"question",
     "answers"}]}].

@@ -25,9 +25,9 @@ _COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
 def online(
     cli: CliContext, agent: tuple[str, ...], kind: tuple[str, ...], since: str | None, by: str, seed: int
 ) -> None:
-    """Success rate, hit ratio and mean reciprocal rank of judged recalls, and their drift.
+    """Success rate, hit ratio and mean reciprocal rank of recalls with feedback, and their drift.
 
-    Hits are judged by `hit.useful()` and `brain.feedback(…)`. Drift compares the last window of time that has
+    `hit.useful()` and `brain.feedback(…)` give feedback. Drift compares the last window of time that has
     feedback with the one before; `better` and `worse` mean more than luck (p < 0.05).
 
     \b
@@ -46,7 +46,7 @@ def online(
     elif result["overall"]["recalls"]:
         _print(result, cli)
     else:
-        cli.note("no recall was judged yet; hit.useful() and brain.feedback(…) do")
+        cli.note("no recall has feedback yet; hit.useful() and brain.feedback(…) give it")
 
 
 def _print(result: dict[str, Any], cli: CliContext) -> None:

@@ -46,7 +46,7 @@ def recall(
 
     R@1: a right memory comes first. R@5, R@10: the share of the right ones among the first five and ten. MRR: 1 / rank
     of the first right one. ANY@5, ALL@5: one, or all, among the first five. Sets may count by session. Beside it, in
-    the same run: BM25 in its plainest form, and its reciprocal rank fusion with vectors. --json also tells every
+    the same run: BM25 in its plainest form, and its reciprocal rank fusion with vectors. --json also lists every
     question.
 
     A set is a JSON file, perhaps gzipped: {"name", "unit": "memory" or "session", "stores": [{"memories": [{"text",
@@ -78,14 +78,16 @@ def recall(
         cli.document(report)
         return
     columns = ("SET", "SYSTEM", *(name.upper() for name in recall_sets.MEASURES), "QUESTIONS")
-    rows = [row for one in report["sets"] for row in _rows(one["name"], one["systems"], f"{one['measured']:,}")]
+    rows = [
+        row for result in report["sets"] for row in _rows(result["name"], result["systems"], f"{result['measured']:,}")
+    ]
     rows += _rows("mean", report["mean"], "")
     if cli.is_terminal:
         table(columns, rows, right=range(2, 9))
     else:
         align([columns, *rows], right=range(2, 9))
-    for one in report["sets"]:
-        _compare(one)
+    for result in report["sets"]:
+        _compare(result)
 
 
 def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | None, seed: int, path: str) -> None:

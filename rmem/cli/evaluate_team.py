@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     help="A file of prompts (JSON Lines), or a folder of them; repeatable.",
 )  # fmt: skip
 @click.option("--sessions", multiple=True, metavar="AGENT=FOLDER", help="Recorded sessions to import too; repeatable.")
-@click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is told.")
+@click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is shown.")
 @click.option("--fit", is_flag=True, help="Fit the curve of relevance; figures are of repositories that were left out.")
-@click.option("--mistakes", is_flag=True, help="Also show what was told wrongly and what was missed.")
+@click.option("--mistakes", is_flag=True, help="Also list what was shown wrongly and what was missed.")
 @command_options
 def team(
     cli: CliContext,
@@ -42,11 +42,11 @@ def team(
     fit: bool,
     mistakes: bool,
 ) -> None:
-    """Precision and recall of what is told unasked, at a prompt and when a command fails.
+    """Precision and recall of what hooks show, at a prompt and when a command fails.
 
-    Half of the prompts should have nothing to be told. Precision: of the memories that were told, the share that was
-    right. Recall: of the prompts that have an answer, the share that was told it. Told anyway: of the prompts that have
-    none, the share that was told something. First three: right ones among the three most relevant, whatever the bar.
+    Half of the prompts have no answer. Precision: of the memories that were shown, the share that was right. Recall: of
+    the prompts with an answer, the share that was shown it. Shown anyway: of the prompts without one, the share that
+    was shown something. First three: right ones among the three most relevant, whatever the bar.
     Without repositories a small history that is part of the package is asked.
 
     \b
@@ -65,33 +65,33 @@ def team(
     limit = BAR if bar is None else bar
     curve = None
     if repositories:
-        asked, curve = _results(repositories, prompts, [_session(one) for one in sessions], fit)
+        answers, curve = _results(repositories, prompts, [_session(given) for given in sessions], fit)
     else:
         from ..evaluate.team import builtin
 
-        asked = builtin.asked()
-    groups = {name: [one for one in asked if one.prompt.repository == name] for name in _names(asked)}
+        answers = builtin.asked()
+    groups = {name: [answer for answer in answers if answer.prompt.repository == name] for name in _names(answers)}
     figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
-    overall = evaluation.measure(asked, limit)
-    points = {at: evaluation.measure(asked, at) for at in sorted({*evaluation.BARS, limit})}
+    overall = evaluation.measure(answers, limit)
+    points = {at: evaluation.measure(answers, at) for at in sorted({*evaluation.BARS, limit})}
     if cli.json:
         document: dict[str, Any] = {
             "bar": limit,
-            "repositories": {name: one.to_dict() for name, one in figures.items()},
+            "repositories": {name: figure.to_dict() for name, figure in figures.items()},
             "all": overall.to_dict(),
-            "curve": [{"bar": at, **one.to_dict()} for at, one in points.items()],
+            "curve": [{"bar": at, **figure.to_dict()} for at, figure in points.items()],
         }
         document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
-        cli.document(document | (evaluation.mistakes(asked, limit) if mistakes else {}))
+        cli.document(document | (evaluation.mistakes(answers, limit) if mistakes else {}))
         return
     _table("REPOSITORY", {**figures, "all": overall}, counts=True)
     click.echo("")
-    _table("BAR", {f"{at:.2f}{' *' if at == limit else ''}": one for at, one in points.items()}, counts=False)
+    _table("BAR", {f"{at:.2f}{' *' if at == limit else ''}": figure for at, figure in points.items()}, counts=False)
     if curve is not None:
         click.echo(f"\nBASE = {curve.base:.2f}")
         click.echo("\n".join(f"{name:8} {weight:6.2f}" for name, weight in curve.weights.items()))
     if mistakes:
-        for title, lines in evaluation.mistakes(asked, limit).items():
+        for title, lines in evaluation.mistakes(answers, limit).items():
             click.echo(f"\n{title.replace('_', ' ').capitalize()}:")
             for line in lines:
                 click.echo(f"  {one_line(line)}")
@@ -131,7 +131,7 @@ def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
     def share(value: float, part: int, whole: int) -> str:
         return f"{value:.3f} ({part} of {whole})" if counts else f"{value:.3f}"
 
-    lines = [[first, "PRECISION", "RECALL", "TOLD ANYWAY", "FIRST THREE"]]
+    lines = [[first, "PRECISION", "RECALL", "SHOWN ANYWAY", "FIRST THREE"]]
     for name, figures in rows.items():
         lines.append([
             name,

@@ -15,7 +15,7 @@ from .output import visible
 from .progress import progress
 
 _FORMAT = click.option(
-    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Told by the file's name if not given."
+    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Default: by the file's suffix."
 )
 
 
@@ -44,7 +44,7 @@ def export(cli: CliContext, file: str, format_: str | None, no_vectors: bool, **
     with cli.existing_brain() as brain, progress("Exporting", stopped=again) as bar:
         done = write(brain, file, format_, filter_of(filters), vectors=not no_vectors, on_progress=bar)
     if done["left_out"]:
-        why = "encrypted, with their key missing or wrong, or damaged (`rmem doctor` tells)"
+        why = "encrypted, with their key missing or wrong, or damaged (see `rmem doctor`)"
         cli.note(f"{done['left_out']:,} memories were left out: {why}")
     if file == "-":
         return  # standard output is the file
@@ -65,7 +65,7 @@ HISTORY_SOURCES = ("claude-code", "codex", "git")
     "--format",
     "format_",
     type=click.Choice(["jsonl", "parquet", "text", "markdown", "csv", "tsv"]),
-    help="Told by the file's name if not given; JSONL for standard input.",
+    help="Default: by the file's suffix; JSONL for standard input.",
 )
 @click.option("--agent", metavar="NAME", shell_complete=agents, help="Whose they are, where the file is silent.")
 @click.option("--type", "type_", metavar="NAME", shell_complete=types, help="Their type, where the file is silent.")

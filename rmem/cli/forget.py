@@ -256,7 +256,7 @@ def audit(
 ) -> None:
     """Who did what with which memory, newest first. Every entry is sealed with the one before it.
 
-    What the team's agents remember, recall and are told is here, as is what was shared, forgotten and restored, by whom
+    It has what the team's agents remember, recall and are shown, and what was shared, forgotten and restored, by whom
     and from where; never what a memory says. `export` prints all entries as JSON lines. `verify` also sees that the end
     was cut off; after you restored a backup, `accept` takes the log as it is for whole, and notes that.
 

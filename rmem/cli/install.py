@@ -18,7 +18,7 @@ from .output import moment, size, visible
 
 if TYPE_CHECKING:
     from ..team.install.files import Ledger
-    from ..team.install.plan import Plan
+    from ..team.install.plan import InstallPlan
 
 _ALL = "all"
 _MAX_LINES = 20  # shown of a new file
@@ -166,7 +166,7 @@ def _chosen(cli: CliContext, agents: Sequence[str]) -> list[str]:
     return found
 
 
-def _overview(cli: CliContext, plans: list[Plan]) -> None:
+def _overview(cli: CliContext, plans: list[InstallPlan]) -> None:
     if cli.json:
         cli.document({"changed": False, "agents": [_document(plan, "planned") for plan in plans]})
         return
@@ -178,12 +178,18 @@ def _overview(cli: CliContext, plans: list[Plan]) -> None:
         elif not plan.changes:
             click.echo("  already installed")
         for change in plan.changes:
-            click.echo(f"  would {change.kind} {change.path}: {_summarise_changes(change.told)}")
+            click.echo(f"  would {change.kind} {change.path}: {_summarise_changes(change.summary)}")
     cli.note("Nothing was changed. `rmem install AGENT` installs one, `rmem install all` all that were found.")
 
 
 def _carry_out(
-    cli: CliContext, plans: list[Plan], ledger: Ledger, do: Callable[..., None], verb: str, dry_run: bool, yes: bool
+    cli: CliContext,
+    plans: list[InstallPlan],
+    ledger: Ledger,
+    do: Callable[..., None],
+    verb: str,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Show the plans, ask, carry them out, and sum up. One that fails does not stop the others."""
     from ..team.install.plan import distinct
@@ -211,21 +217,21 @@ def _carry_out(
     _sum_up(cli, plans, outcomes, ledger, verb)
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: InstallPlan) -> None:
     if plan.changes:
         _print_title(plan.tool.title, plan.tool.name, "")
     for change in plan.changes:
         lines = change.diff()
         whole = change.kind != "change" and len(lines) > _MAX_LINES
         click.echo(
-            f"  {change.kind} {change.path}: {_summarise_changes(change.told)}{f' ({len(lines)} lines)' * whole}"
+            f"  {change.kind} {change.path}: {_summarise_changes(change.summary)}{f' ({len(lines)} lines)' * whole}"
         )
         for line in () if whole else lines:
             coloured = click.style(visible(line), fg="green" if line.startswith("+") else "red")
             click.echo(f"    {coloured}")
 
 
-def _sum_up(cli: CliContext, plans: list[Plan], outcomes: dict[str, str], ledger: Ledger, verb: str) -> None:
+def _sum_up(cli: CliContext, plans: list[InstallPlan], outcomes: dict[str, str], ledger: Ledger, verb: str) -> None:
     refused = [plan for plan in plans if plan.refused]
     if cli.json:
         changed = any(outcome == f"{verb.lower()}ed" for outcome in outcomes.values())
@@ -245,14 +251,14 @@ def _sum_up(cli: CliContext, plans: list[Plan], outcomes: dict[str, str], ledger
         raise click.exceptions.Exit(exit_codes.USAGE)
 
 
-def _document(plan: Plan, outcome: str) -> dict[str, Any]:
+def _document(plan: InstallPlan, outcome: str) -> dict[str, Any]:
     return {
         "agent": plan.tool.name,
         "found": plan.tool.found,
         "outcome": "refused" if plan.refused else outcome if plan.changes or outcome != "planned" else "installed",
         "refused": plan.refused or None,
         "files": [
-            {"path": str(change.path), "action": change.kind, "changes": change.told, "diff": change.diff()}
+            {"path": str(change.path), "action": change.kind, "changes": change.summary, "diff": change.diff()}
             for change in plan.changes
         ],
     }

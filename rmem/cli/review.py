@@ -37,7 +37,7 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     """What the team should look at: memories of this repository that contradict each other or may be out of date, and
     what you said that may be a rule.
 
-    Nobody is told of what waits until you accept it. Nothing else is changed. Replace what no longer holds with
+    What waits is shown to nobody until you accept it. Nothing else is changed. Replace what no longer holds with
     `rmem update`, remove it with `rmem forget`, or let an agent remember the new fact in its place.
 
     \b
@@ -64,14 +64,14 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
         old = [] if where is None else out_of_date(team, where, limit)
         open_ = undecided(team, limit)
     if cli.json:
-        pairs = [{"older": one.older.id, "newer": one.newer.id, "why": one.why} for one in against]
-        stale = [{"id": one.id, "why": one.stale} for one in old]
-        waiting = [{"id": one.id, "text": one.text} for one in open_]
+        pairs = [{"older": found.older.id, "newer": found.newer.id, "why": found.why} for found in against]
+        stale = [{"id": found.id, "why": found.stale} for found in old]
+        waiting = [{"id": found.id, "text": found.text} for found in open_]
         cli.document({"contradictions": pairs, "out_of_date": stale, "waiting": waiting})
         return
-    for one in against:
-        click.echo(f"{one.why}:")
-        for side in (one.older, one.newer):
+    for found in against:
+        click.echo(f"{found.why}:")
+        for side in (found.older, found.newer):
             click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.author}  {one_line(side.text)}")
     for past in old:
         click.echo(f"{past.stale}:\n  {past.id}  {moment(past.memory.timestamp)}  {one_line(past.text)}")

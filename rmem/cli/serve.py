@@ -41,7 +41,7 @@ DATA = click.option("--data", metavar="FOLDER", help="The server's folder. Defau
 @click.option("--threads", type=int, metavar="N", help="Requests that compute at once; 40.")
 @click.option("--workers", type=int, metavar="N", help="Processes that run SQL; two for each core, and four at least.")
 @click.option("--recall-workers", type=int, metavar="N", help="Processes for recalls; one for each core, at most four.")
-@click.option("--shutdown-seconds", type=float, metavar="N", help="To finish what runs when told to stop; 30.")
+@click.option("--shutdown-seconds", type=float, metavar="N", help="To finish running requests when stopped; 30.")
 @click.option("--root-path", metavar="PATH", help="The prefix that a reverse proxy takes off, such as /memory.")
 @click.option("--behind-proxy", is_flag=True, default=None, help="A reverse proxy with TLS is in front of it.")
 @click.option("--no-auth", is_flag=True, help="Ask for no tokens: whoever reaches this machine is admin.")

@@ -30,14 +30,14 @@ def login(cli: CliContext, url: str, token: str | None, workspace: str) -> None:
     from ..errors import InputError
     from ..team.identity import author
     from ..team.login import Login, keep
-    from ..team.sync import Server
+    from ..team.sync import SyncServer
 
     if token is None:
         token = str(click.prompt("Token", hide_input=True)) if sys.stdin.isatty() else sys.stdin.read()
     token = (token or "").strip()
     if not token:
         raise InputError("token must be given", field="token")
-    server = Server(Login(url, workspace), token)
+    server = SyncServer(Login(url, workspace), token)
     try:
         me = server.me()
         found = Login(url, workspace, str(me.get("org") or ""), str(me.get("member") or ""))

@@ -1,5 +1,5 @@
-"""The memory of an agent that talks: messages within a token limit, everything else in long-term memory, and recall of
-experiences. The façade of the Advanced Memory System Guide; this module lists its public names."""
+"""The memory of a conversational agent: messages within a token limit, everything else in long-term memory, and recall
+of experiences. It follows the Advanced Memory System Guide; this module lists the public names."""
 
 from __future__ import annotations
 

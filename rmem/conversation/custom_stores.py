@@ -28,7 +28,7 @@ class LongTermValues:
     """The long-term memory in a store of four methods: texts under `exp_0`, `msg_0`, `tool_0` …."""
 
     def __init__(self, store: MemoryStore[Any], taken: Callable[[str], bool]) -> None:
-        """`taken` tells of further keys that must not be given out."""
+        """`taken` says which other keys are in use."""
         self.store = store
         self._taken = taken
         self._next: dict[str, int] = defaultdict(int)

@@ -55,7 +55,7 @@ class EnhancedAgentMemory:
 
     A `long_term` of your own gets every experience, message and tool call and answers `recall` and `search`; a `vector`
     of your own gets every experience and answers `recall`. Four methods cannot list what they hold, so that with a
-    store of four methods a conversation ends with the process, and so does the way from summaries to what they tell.
+    store of four methods a conversation ends with the process, and so do the links from summaries to their sources.
     """
 
     def __init__(

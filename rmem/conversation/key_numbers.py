@@ -9,7 +9,7 @@ from ..stores.base import RecordStore
 from ..stores.capabilities import Counters
 
 
-class Numbers:
+class KeyNumbers:
     """Counts in memory, for a store that ends with the process."""
 
     def __init__(self, store: RecordStore) -> None:
@@ -27,7 +27,7 @@ class Numbers:
             return number
 
 
-class StoredNumbers(Numbers):
+class StoredKeyNumbers(KeyNumbers):
     """Counts in the store, for all processes that share it."""
 
     def __init__(self, store: Counters) -> None:
@@ -38,5 +38,5 @@ class StoredNumbers(Numbers):
         return self._counters.next_number(stem)
 
 
-def numbers_for(store: RecordStore) -> Numbers:
-    return StoredNumbers(store) if isinstance(store, Counters) else Numbers(store)
+def numbers_for(store: RecordStore) -> KeyNumbers:
+    return StoredKeyNumbers(store) if isinstance(store, Counters) else KeyNumbers(store)

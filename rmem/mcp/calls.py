@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from ..errors import RemanenceError
 from ..team.identity import Repository
 from ..team.notes import Experience
-from .host import Caller, Host, RequestInfo
+from .host import Host, McpCaller, RequestInfo
 
 Place = Repository | str | None
 Result = TypeVar("Result")
@@ -31,7 +31,7 @@ async def store_request(ctx: ServerRequestContext[Any, Any], call_next: CallNext
         _request_info.reset(before)
 
 
-class Calls:
+class CallRunner:
     """Runs calls in the threads of a host, with the rights of the caller."""
 
     def __init__(self, host: Host) -> None:
@@ -46,7 +46,7 @@ class Calls:
         return await self.host.run_write(call, _request_info.get(RequestInfo()))
 
     @contextmanager
-    def any_caller(self) -> Iterator[Caller]:
+    def any_caller(self) -> Iterator[McpCaller]:
         """Identify the caller, whatever its rights. Turn our own errors into ToolErrors, which the agent can read."""
         request = _request_info.get(RequestInfo())
         try:
@@ -56,7 +56,7 @@ class Calls:
             raise ToolError(self.host.error_text(error, request)) from error
 
     @contextmanager
-    def reader(self) -> Iterator[Caller]:
+    def reader(self) -> Iterator[McpCaller]:
         """Identify a caller who may read; ToolError otherwise."""
         with self.any_caller() as caller:
             if caller.no_reading:
@@ -64,7 +64,7 @@ class Calls:
             yield caller
 
     @contextmanager
-    def writer(self) -> Iterator[Caller]:
+    def writer(self) -> Iterator[McpCaller]:
         """Identify a caller who may write; ToolError otherwise."""
         with self.any_caller() as caller:
             if caller.no_writing:
@@ -72,7 +72,7 @@ class Calls:
             yield caller
 
 
-def visible_memory(caller: Caller, memory_id: str, place: Place, *, field: str = "id") -> Experience:
+def visible_memory(caller: McpCaller, memory_id: str, place: Place, *, field: str = "id") -> Experience:
     """Return a memory that the caller may see; ToolError as for an unknown id if it belongs to others."""
     experience = caller.team.get(memory_id)
     if experience is None or experience.memory.place not in caller.team.visible(place):
@@ -84,6 +84,6 @@ def visible_memory(caller: Caller, memory_id: str, place: Place, *, field: str =
     return check_stale(caller, experience, place)
 
 
-def check_stale(caller: Caller, experience: Experience, place: Place) -> Experience:
+def check_stale(caller: McpCaller, experience: Experience, place: Place) -> Experience:
     """Check whether a memory may be out of date, if the caller's repository is on this machine."""
     return caller.team.check_stale(experience, place) if isinstance(place, Repository) else experience

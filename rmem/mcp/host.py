@@ -30,7 +30,7 @@ class RequestInfo:
 
 
 @dataclass(slots=True)
-class Caller:
+class McpCaller:
     """Who calls: the memory and repository to use, the agent, and its rights. `no_reading` and `no_writing` are the
     reason for a refusal, or empty if it is allowed."""
 
@@ -57,7 +57,7 @@ class Host(ABC):
     """Decides whose memory a call uses and where it runs."""
 
     @abstractmethod
-    def caller(self, request: RequestInfo) -> AbstractContextManager[Caller]:
+    def caller(self, request: RequestInfo) -> AbstractContextManager[McpCaller]:
         """Identify the caller; hold its store open while the context lasts."""
 
     async def run_read(self, call: Callable[[], Result], request: RequestInfo) -> Result:

@@ -16,7 +16,7 @@ from ..team.identity import author, repository
 from ..team.memory import TeamMemory
 from ..team.repository_file import settings_of
 from ..team.sessions import Sessions
-from .host import Caller, Host, RequestInfo, agent_of
+from .host import Host, McpCaller, RequestInfo, agent_of
 
 ORIGIN = "mcp stdio"
 
@@ -31,7 +31,7 @@ class LocalHost(Host):
         self._open_lock = Lock()
 
     @contextmanager
-    def caller(self, request: RequestInfo) -> Iterator[Caller]:
+    def caller(self, request: RequestInfo) -> Iterator[McpCaller]:
         folder = str(self._folder)
         may_recall, may_capture = consent.may_recall(folder), consent.may_capture(folder)
         settings = settings_of(folder) if may_recall and may_capture else None
@@ -42,7 +42,7 @@ class LocalHost(Host):
         if where is not None and may_recall:
             known_repositories.note_repository(where.id)
         team = TeamMemory(self._open_brain(), author=author(folder), origin=ORIGIN, workspace=workspace)
-        yield Caller(
+        yield McpCaller(
             team,
             where,
             self._agent or agent_of(request.client),

@@ -14,13 +14,13 @@ from ..team.briefing import Briefing
 from ..team.events import Event, Kind
 from ..team.identity import Repository
 from .answers import memory_of
-from .calls import Calls, visible_memory
+from .calls import CallRunner, visible_memory
 
 _MAX_LISTED = 20
 _TITLE = 100  # characters
 
 
-def resources(server: MCPServer[Any], calls: Calls) -> None:
+def resources(server: MCPServer[Any], calls: CallRunner) -> None:
     """Register all resources."""
     reading = calls.run_read
 
@@ -51,7 +51,7 @@ def resources(server: MCPServer[Any], calls: Calls) -> None:
         return await reading(lambda: _memory(calls, id))
 
 
-def recent(calls: Calls) -> list[Resource]:
+def recent(calls: CallRunner) -> list[Resource]:
     """List the newest memories as resources."""
     with calls.any_caller() as caller:
         if caller.no_reading:
@@ -70,7 +70,7 @@ def recent(calls: Calls) -> list[Resource]:
         ]
 
 
-def _briefing(calls: Calls, named: str | None) -> str:
+def _briefing(calls: CallRunner, named: str | None) -> str:
     try:
         with calls.reader() as caller:
             place = caller.place(named)
@@ -82,7 +82,7 @@ def _briefing(calls: Calls, named: str | None) -> str:
         raise ResourceError(str(error)) from error
 
 
-def _memory(calls: Calls, id: str) -> str:
+def _memory(calls: CallRunner, id: str) -> str:
     try:
         with calls.reader() as caller:
             experience = visible_memory(caller, id, caller.repository)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from .. import __version__, checks
 from ..errors import UnknownFieldError
 from ..team.private_text import without_private
-from .calls import Calls, store_request
+from .calls import CallRunner, store_request
 from .host import Host
 from .resources import recent, resources
 from .tools import tools
@@ -28,14 +28,14 @@ Remanence is the shared memory of your team: what its coding agents learned abou
   the files. If an older memory no longer holds, name it in `supersedes`.
 - What runs where, who owns what, what depends on what: `facts` of a thing, `connect` two; `state_fact` when it changes.
 - If a memory helped, or was wrong: say so with `feedback`.
-- After your context was compacted: `session_state` tells what you were doing; remanence://briefing what the team knows.
+- After your context was compacted: `session_state` has what you were doing; remanence://briefing what the team knows.
 `get_memory` says who learned something, when and at which commit. Memories are hints: check them against the code."""
 
 
 class TeamServer(MCPServer[Any]):
     """A server whose errors name the argument that is wrong, and whose resources include the newest memories."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallRunner) -> None:
         super().__init__(
             "remanence",
             title="Remanence team memory",
@@ -86,7 +86,7 @@ def build(host: Host) -> TeamServer:
     root, placeholder = logging.getLogger(), logging.NullHandler()
     root.addHandler(placeholder)
     try:
-        return TeamServer(Calls(host))
+        return TeamServer(CallRunner(host))
     finally:
         root.removeHandler(placeholder)
 

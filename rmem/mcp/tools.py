@@ -23,11 +23,11 @@ from ..team.identity import Repository
 from ..team.notes import CURRENT, KINDS, Experience, Note, audience
 from ..timewords import time_ago
 from .answers import fact_of, memory_of, page_of
-from .calls import Calls, Place, check_stale, visible_memory
-from .host import Caller
+from .calls import CallRunner, Place, check_stale, visible_memory
+from .host import McpCaller
 
 _MAX_PATHS = 3  # in an answer of `connect`
-_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that is told unasked
+_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that did not ask
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -43,7 +43,7 @@ RunCall = Callable[[Callable[[], Any]], Awaitable[Any]]
 Register = Callable[[str], Callable[[Any], Any]]
 
 
-def tools(server: MCPServer[Any], calls: Calls) -> None:
+def tools(server: MCPServer[Any], calls: CallRunner) -> None:
     """Register all tools."""
     _add_search_tools(_registrar(server, calls.run_read, READS), calls)
     _add_lookup_tools(_registrar(server, calls.run_read, READS), calls)
@@ -74,7 +74,7 @@ def _registrar(server: MCPServer[Any], run_call: RunCall, hints: ToolAnnotations
     return with_title
 
 
-def _add_search_tools(tool: Register, calls: Calls) -> None:
+def _add_search_tools(tool: Register, calls: CallRunner) -> None:
     @tool("Recall what the team knows")
     def recall(
         query: Annotated[Text, Field(description="A task, a question or an error message.")],
@@ -90,7 +90,7 @@ def _add_search_tools(tool: Register, calls: Calls) -> None:
         """Search what the team's coding agents learned about this codebase: errors and their fixes, decisions,
         conventions, how things work, earlier tasks. Use it before a task, when a command or test fails (paste the
         error), and before you ask the user how something is done here. Hits are one line each, best first, with a
-        relevance between 0 and 1; `get_memory` tells the rest. One with `stale` may be out of date: check it against
+        relevance between 0 and 1; `get_memory` returns the rest. One with `stale` may be out of date: check it against
         the code."""
         with calls.reader() as caller:
             place, chosen, when = caller.place(repository), tuple(kinds or KINDS), _time_of(as_of)
@@ -123,7 +123,7 @@ def _add_search_tools(tool: Register, calls: Calls) -> None:
             return {"experts": found}
 
 
-def _add_lookup_tools(tool: Register, calls: Calls) -> None:
+def _add_lookup_tools(tool: Register, calls: CallRunner) -> None:
     @tool("Get one memory")
     def get_memory(id: Id, repository: Repo = None) -> Answer:
         """One memory in full: its words, error and fix, files, author, agent, time, commit, how often it was learned,
@@ -185,7 +185,7 @@ def _add_lookup_tools(tool: Register, calls: Calls) -> None:
             return {"found": True, "state": state.to_dict()}
 
 
-def _add_fact_tools(tool: Register, calls: Calls) -> None:
+def _add_fact_tools(tool: Register, calls: CallRunner) -> None:
     @tool("Facts about a thing")
     def facts(
         about: Annotated[str, Field(description='A service, host, file, library, person: "staging".')],
@@ -224,7 +224,7 @@ def _add_fact_tools(tool: Register, calls: Calls) -> None:
             return {"paths": [{"path": str(path), "facts": [fact.id for fact in path.facts]} for path in found]}
 
 
-def _add_state_fact(tool: Register, calls: Calls) -> None:
+def _add_state_fact(tool: Register, calls: CallRunner) -> None:
     @tool("State, end or correct a fact")
     def state_fact(
         subject: Annotated[str | None, Field(description='"staging"')] = None,
@@ -255,7 +255,7 @@ def _add_state_fact(tool: Register, calls: Calls) -> None:
             return answer if stated is None else answer | fact_of(stated)
 
 
-def _graph(caller: Caller, place: Place) -> Graph:
+def _graph(caller: McpCaller, place: Place) -> Graph:
     """Return the graph of the facts that the caller may see: those of its team in a repository, and those of no
     place."""
     seen = caller.team.visible(place)
@@ -272,7 +272,7 @@ def _end_fact(graph: Graph, ends: str, since: str | None) -> Fact | None:
     return graph.end(fact, since) if fact.valid_until is None else None
 
 
-def _state_fact(graph: Graph, caller: Caller, place: Place, names: list[str], since: str | None) -> Fact:
+def _state_fact(graph: Graph, caller: McpCaller, place: Place, names: list[str], since: str | None) -> Fact:
     """State a fact; return the known one if it is already stated."""
     subject, relation, object = names
     start = None if since is None else checks.moment("since", since)
@@ -286,11 +286,11 @@ def _state_fact(graph: Graph, caller: Caller, place: Place, names: list[str], si
     return graph.add(subject, relation, object, since=start, tags=tags, place=audience_)
 
 
-def _audit_read(caller: Caller, facts: Sequence[Fact]) -> None:
+def _audit_read(caller: McpCaller, facts: Sequence[Fact]) -> None:
     caller.team.audit("read", list(dict.fromkeys(fact.memory_id for fact in facts)), agent=caller.agent)
 
 
-def _add_write_tools(tool: Register, calls: Calls) -> None:
+def _add_write_tools(tool: Register, calls: CallRunner) -> None:
     @tool("Remember for the team")
     def remember(
         text: Annotated[Text, Field(description="What was learned, so that a stranger understands it.")],
@@ -361,7 +361,7 @@ def _add_write_tools(tool: Register, calls: Calls) -> None:
             return {"done": True}
 
 
-def _add_forget(tool: Register, calls: Calls) -> None:
+def _add_forget(tool: Register, calls: CallRunner) -> None:
     @tool("Forget a memory")
     def forget(id: Id, repository: Repo = None) -> Answer:
         """Remove a memory for good, for everybody: a wrong one, or one that should never have been kept. Over HTTP
@@ -375,7 +375,7 @@ def _add_forget(tool: Register, calls: Calls) -> None:
             return {"done": caller.team.forget(id)}
 
 
-def _page(caller: Caller, place: Place, found: list[Experience], limit: int, offset: int) -> Answer:
+def _page(caller: McpCaller, place: Place, found: list[Experience], limit: int, offset: int) -> Answer:
     page = [check_stale(caller, experience, place) for experience in found[:limit]]
     caller.team.audit("read", [experience.id for experience in page], agent=caller.agent)
     return page_of(page, _next_offset(found, limit, offset))

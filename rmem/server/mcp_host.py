@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from .. import checks
 from ..errors import RemanenceError, StoreBusyError, StoreClosedError
-from ..mcp.host import Caller, Host, RequestInfo, agent_of
+from ..mcp.host import Host, McpCaller, RequestInfo, agent_of
 from ..mcp.server import build
 from ..privacy import PrivacyPolicy
 from ..team.identity import repository_id
@@ -37,14 +37,14 @@ class ServerHost(Host):
         self._policy = PrivacyPolicy.default()
 
     @contextmanager
-    def caller(self, asked: RequestInfo) -> Iterator[Caller]:
+    def caller(self, asked: RequestInfo) -> Iterator[McpCaller]:
         access: Access = asked.request.scope["access"]
         headers = asked.request.headers
         named = headers.get(REPOSITORY)
         # The call may outlive the request of a client that went away, so it has the workspace for itself.
         space = access.use_space()
         try:
-            yield Caller(
+            yield McpCaller(
                 TeamMemory(space.brain, author=access.member, origin=ORIGIN, token=access.token_id),
                 None if not named else repository_id(checks.name("X-Rmem-Repository", named)),
                 agent_of(headers.get(AGENT) or asked.client or headers.get("user-agent", "").partition("/")[0]),

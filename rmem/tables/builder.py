@@ -1,7 +1,7 @@
-"""SELECT built step by step: `client.table("t").select("task").where("id > $1", 5).limit(3)()`.
+"""Build a SELECT step by step: `client.table("t").select("task").where("id > $1", 5).limit(3)()`.
 
-Names are quoted, values are parameters, and an expression cannot end the place where it was put. What the statement
-may do is checked where it runs, like any other."""
+Names are quoted, values are parameters, and an expression cannot end the place where it is put. The statement is
+checked where it runs, like any other."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ def _shift_parameters(condition: str, by: int, count: int) -> str:
         raise checks.refuse("where", "a condition such as 'repo = $1'", condition)
     seen: set[int] = set()
 
-    def moved(match: re.Match[str]) -> str:
+    def shift(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0]
         seen.add(int(match[1]))
         return f"${int(match[1]) + by}"
 
-    text = _TOKENS.sub(moved, condition.strip())
+    text = _TOKENS.sub(shift, condition.strip())
     if seen != set(range(1, count + 1)):
         named = ", ".join(f"${number}" for number in sorted(seen)) or "no parameters"
         raise SqlError(f"where must name $1 to ${count} for its values, it names {named}", field="where")

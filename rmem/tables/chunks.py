@@ -40,7 +40,7 @@ def chunks(text: str, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERLAP) -> I
     one before. A chunk ends at the last paragraph end in its second half; failing that, at a line, a sentence or a
     word."""
     borders = [sorted({match.end() for match in level.finditer(text)}) for level in _LEVELS]
-    start, covered = 0, 0  # `told` is how far the chunks so far reach
+    start, covered = 0, 0  # `covered` is how far the chunks so far reach
     while start < len(text):
         end = len(text) if len(text) - start <= size else _end(borders, start + size // 2, start + size, covered)
         piece = text[start:end].strip()

@@ -112,7 +112,7 @@ class Client:
     ) -> dict[str, Any]:
         """Create a table from columns of values, or append to it: `ingest("t", {"task": ["…"], "embedding": [[…]]})`.
 
-        Types are told from the values unless `schema` names them; a new table also gets `id BIGSERIAL PRIMARY KEY`
+        Types are inferred from the values unless `schema` names them; a new table also gets `id BIGSERIAL PRIMARY KEY`
         unless the data has an `id`. `schema={"path": "FILE"}` reads the files of that column: see docs/tables.md.
         `index` names columns to be found by search. All rows are written or none. Returns `table_name`, `row_count`
         and whether it was `created`."""
@@ -234,7 +234,7 @@ def local_file(workspace: str) -> Path:
     """Return the file of a workspace: the default one beside the memories, others in files of their own."""
     if workspace == DEFAULT_WORKSPACE:
         return config.default_store()
-    # Only what all file systems tell apart; capitals too are written as numbers.
+    # Only characters that all file systems distinguish; capitals are written as numbers too.
     named = "".join(char if char in _PLAIN else f"%{ord(char):x}" for char in workspace)
     return config.home() / "workspaces" / f"{named}.db"
 

@@ -32,7 +32,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else _float_text(value)
     if isinstance(value, list | tuple):
-        # Most lists are vectors: a sum that is finite tells that all its numbers are.
+        # Most lists are vectors: if the sum is finite, all numbers are.
         if value and type(value[0]) is float and _all_finite(value):
             return list(value)
         return [to_json(item) for item in value]

@@ -1,4 +1,4 @@
-"""A workspace: its tables, and the one way in for every statement.
+"""Workspace: the tables of one workspace. Every statement passes through it.
 
 with Workspace("team.db") as tables:
     tables.query("CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, text TEXT, embedding FLOAT4[])")
@@ -60,11 +60,11 @@ class _Bound:
 
     def statement(
         self, values: Sequence[Any], max_rows: int | None = None, max_bytes: int | None = None
-    ) -> execute.Statement:
+    ) -> execute.BoundStatement:
         search = self.search
         if search is not None and search.by_value:
             search = plan_search(self.tree.copy(), self.catalogue, values)
-        return execute.Statement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
+        return execute.BoundStatement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
 
 
 def _bind(

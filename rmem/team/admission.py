@@ -88,7 +88,7 @@ def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResul
             if removal is None and sent["author"] not in (None, by.member):
                 raise _not_yours("author", sent["author"], by)
             if removal is not None and version_of(sent["contents"]) < removal.version:
-                return None  # they will be told that it is gone
+                return None  # the next pull tells them that it is gone
             wanted = {**sent, "author": by.member, "contents": _attribute_sources(sent["contents"], (), by)}
         elif is_personal(known):
             raise InputError(f"there is a memory {sent['id']!r} already, which is not shared", field="id")

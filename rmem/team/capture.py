@@ -37,8 +37,8 @@ from .sessions import Sessions, SessionState
 from .tool_output import essence, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
-_PATIENCE, _PAUSE = 2.0, 0.05  # seconds that a transcript has to tell how a command ended; between two looks
-_SAID = ("prompt", "command", "output", "message", "input")
+_PATIENCE, _PAUSE = 2.0, 0.05  # seconds to wait for the exit code in a transcript; between two reads
+_TEXT_FIELDS = ("prompt", "command", "output", "message", "input")
 _MANY_FILES, _MANY_REQUESTS = 15, 5
 _ABANDONED = 12 * 3600.0  # seconds after which a session that never ended is over
 _WORTH_KEEPING = re.compile(
@@ -238,14 +238,14 @@ class Capture:
             return
         parts = [f"Task: {state.task[:600]}"]
         if state.requests:
-            parts.append(f"Then asked: {'; '.join(one[:150] for one in state.requests)}")
+            parts.append(f"Then asked: {'; '.join(request[:150] for request in state.requests)}")
         if state.edited_files:
             parts.append(f"Changed: {', '.join(state.edited_files[:_MANY_FILES])}")
         if state.fixed:
             parts.append(f"Fixed: {'; '.join(state.fixed)}")
-        failing = [one for one in state.failures.values() if _WORTH_KEEPING.search(one["command"])]
+        failing = [failure for failure in state.failures.values() if _WORTH_KEEPING.search(failure["command"])]
         if failing:
-            left = "; ".join(f"`{one['command']}` ({one['name']})" for one in failing)
+            left = "; ".join(f"`{failure['command']}` ({failure['name']})" for failure in failing)
             parts.append(f"Still failing: {left[:600]}")
         elif state.outputs:
             last = state.outputs[-1]
@@ -261,7 +261,7 @@ class Capture:
             when=state.updated,
             importance=0.6,
             files=state.edited_files[:_MANY_FILES],
-            details={"failing": [one["command"] for one in failing]},
+            details={"failing": [failure["command"] for failure in failing]},
         )
         self._keep(note.at(where), team)
 
@@ -292,7 +292,7 @@ def workspace_of(cwd: str) -> str | None:
     try:
         settings = settings_of(cwd) if cwd else None
     except RemanenceError:
-        return None  # the hook has told of the broken file, and did not capture
+        return None  # the hook has logged the broken file, and did not capture
     if settings is None or settings.workspace is None:
         return None
     known_repositories.note(settings.workspace)

@@ -91,7 +91,7 @@ class Daemon:
             self._processor.wants_sharing.clear()
             try:
                 self._processor.share()
-            except Exception as error:  # it tells of its own; what is left must not end this thread
+            except Exception as error:  # share() logs its own errors; others must not end this thread
                 note(f"daemon: not shared: {type(error).__name__}: {error}")
             self._processor.wants_sharing.wait(_MEETING)
 

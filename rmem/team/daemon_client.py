@@ -1,5 +1,5 @@
-"""Reach the daemon from a hook: check whether it runs, start it, ask it. Imports little, because every hook loads
-it."""
+"""Talk to the daemon from a hook: check whether it runs, start it, send it events. Imports little, because every hook
+loads it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import socket
 
 END = b"end"
-"""What the daemon is told, instead of an event, when it shall end."""
+"""Sent to the daemon instead of an event to make it end."""
 STARTING = b"\0"
 """What an answer begins with while the daemon is opening the memory: it takes longer, and is worth waiting for."""
 _LARGEST = 16 << 20  # bytes of a question

@@ -13,7 +13,7 @@ from ..privacy.scanner import scan
 from .events import Event
 
 _LARGEST = 128 << 10  # characters of a text that are handed over: its beginning and its end
-_SAID = ("prompt", "tool", "command", "output", "message", "call", "transcript", "source")
+_TEXT_FIELDS = ("prompt", "tool", "command", "output", "message", "call", "transcript", "source")
 _NAMES = ("session", "cwd")
 
 
@@ -24,7 +24,7 @@ def mask_event(event: Event) -> Event:
     for name in _NAMES:
         refuse_secrets(name, getattr(event, name))
     walk = _Walk(scan, _mark)
-    texts: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _SAID}
+    texts: dict[str, Any] = {name: walk.text(getattr(event, name), name) for name in _TEXT_FIELDS}
     texts["input"] = walk.mapping(dict(event.input), "input")
     paths = [_split_path(path, event.cwd) for path in event.files]
     rests = [walk.text(rest, "files") for _, rest in paths]

@@ -39,11 +39,11 @@ class Kind(StrEnum):
 
 
 class Event(NamedTuple):
-    """One moment. `id` is the same when the same moment is told twice, so that nothing is kept twice.
+    """One event. `id` is equal if the same event is reported twice, so that nothing is stored twice.
 
     A tool's use has its name in the tool's own words (`tool`), one of our names for what it did (`action`: "shell",
     "edit", "read", "search", "test", "web", "mcp" or "other"), what it was given and what came out, and whether it
-    `failed` (None where that is not told).
+    `failed` (None if unknown).
     """
 
     id: str
@@ -65,7 +65,7 @@ class Event(NamedTuple):
     call: str = ""
     """The number that the agent gave to this use of a tool."""
     transcript: str = ""
-    """Where the agent writes down what happens, for what it does not tell its hooks."""
+    """The agent's own log, for what it does not report to hooks."""
     source: str = ""
     """Why a session starts or ends, or a context is compacted: "startup", "resume", "compact", "clear", …"""
 

@@ -43,7 +43,7 @@ Document = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Changes:
+class SyncChanges:
     """Memories that changed, removals and the version that each removes, who did it, up to which entry of the log, and
     whether there are more."""
 
@@ -211,10 +211,10 @@ def changes(
     but: Sequence[str] = (),
     only: Callable[[Memory], bool] | None = None,
     member: str | None = None,
-) -> Changes:
+) -> SyncChanges:
     """Return what changed after an entry of the audit log, except by the actions `but`, for memories that `only`
     accepts. Memories of nobody else are attributed to `member`, if given."""
-    found = Changes(next=after)
+    found = SyncChanges(next=after)
     entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
     latest: dict[str, str] = {}
@@ -258,7 +258,7 @@ def audit_log(brain: Brain) -> AuditLog:
     return brain.store
 
 
-# Taking in what a server tells
+# Applying what a server sends
 
 
 def apply_document(
@@ -308,12 +308,12 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
     """Edit a memory; return whether something changed."""
     done: list[bool] = []
 
-    def noted(memory: Memory | None) -> Edited | None:
+    def record(memory: Memory | None) -> Edited | None:
         edited = edit(memory)
         done[:] = [edited is not None]
         return edited
 
-    brain.edit(memory_id, noted)
+    brain.edit(memory_id, record)
     return done == [True]
 
 

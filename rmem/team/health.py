@@ -56,15 +56,15 @@ def errors() -> list[dict[str, Any]]:
 
 
 def token() -> dict[str, Any] | None:
-    """Whether the server takes our token: asked now. None without a login; `accepted` is None if nobody answers."""
+    """Check the token with the server now. None without a login; `accepted` is None if the server does not answer."""
     from .login import login
-    from .sync import Server
+    from .sync import SyncServer
 
     try:
         known = login()
         if known is None:
             return None
-        server = Server(*known, timeout=_TIMEOUT, attempts=1)
+        server = SyncServer(*known, timeout=_TIMEOUT, attempts=1)
         try:
             server.me()
         finally:

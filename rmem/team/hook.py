@@ -91,7 +91,7 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
         if context == SELF_TEST_ANSWER:
             print(form(context), flush=True)
         else:
-            print(context or "the daemon told nothing; `rmem status --retry` starts another one", file=sys.stderr)
+            print(context or "the daemon answered nothing; `rmem status --retry` starts another one", file=sys.stderr)
     except Exception as error:
         print(_error_text(error), file=sys.stderr)
     finally:
@@ -113,7 +113,7 @@ def request_context(event: Event, patience: float) -> str:
     try:
         return call(event, patience, _FIRST_PATIENCE)
     except TimeoutError:
-        note(f"{event.agent} {event.kind}: the daemon did not answer in time; the next prompt is told what it found")
+        note(f"{event.agent} {event.kind}: the daemon did not answer in time; its answer is shown with the next prompt")
         return ""
 
 

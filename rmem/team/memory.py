@@ -19,7 +19,7 @@ from . import known_repositories
 from .identity import Repository
 from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
-from .similarity import Saying, says_the_same
+from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
 from .validation import mended_contents, sound
 from .versions import KEY as VERSION
@@ -98,9 +98,9 @@ class TeamMemory:
         if note.key or note.supersedes:
             return None
         where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
-        saying = Saying.of(note.text)
+        saying = NoteFeatures.of(note.text)
         for hit in self._search(note.text, _CLOSEST, where, mode="lexical"):
-            if says_the_same(saying, Saying.of(hit.memory.text)):
+            if says_the_same(saying, NoteFeatures.of(hit.memory.text)):
                 return hit.memory
         return None
 
@@ -114,7 +114,7 @@ class TeamMemory:
         source = fresh.contents["sources"][0]
         sources = body.get("sources", [])
         if any(all(source.get(name) == before.get(name) for name in _MOMENT) for before in sources):
-            return None  # told twice, perhaps at another commit, because the first attempt failed halfway
+            return None  # stored twice, perhaps at another commit, because the first attempt failed halfway
         body["sources"] = [*sources, source][-_SOURCES:]
         body["count"] = body.get("count", 1) + 1
         if files := sorted({*body.get("files", ()), *fresh.contents.get("files", ())}):
@@ -128,14 +128,14 @@ class TeamMemory:
     def supersede(self, memory_id: str, successor: str, when: float) -> None:
         """Mark a memory as replaced by another from a time on."""
 
-        def ended(old: Memory | None) -> Edited:
+        def apply(old: Memory | None) -> Edited:
             if old is None:
                 raise NotFoundError(memory_id)
             old.contents = {**mended_contents(old.contents), "valid_until": when, "superseded_by": successor}
             old.tags = {**old.tags, "state": SUPERSEDED}
             return self._record_edit(_next_version(old), "supersede", by=successor)
 
-        self.brain.edit(memory_id, ended)
+        self.brain.edit(memory_id, apply)
 
     def _record_edit(self, memory: Memory, action: str, **detail: Any) -> Edited:
         entry = {key: value for key, value in detail.items() if value is not None}
@@ -233,7 +233,7 @@ class TeamMemory:
         policy = self.brain.privacy
         words = words if policy is None else policy.clean(words)
 
-        def reworded(known: Memory | None) -> Edited:
+        def apply(known: Memory | None) -> Edited:
             if known is None:
                 raise NotFoundError(memory_id)
             known.text = words
@@ -242,7 +242,7 @@ class TeamMemory:
             made.contents["reworded"] = version_of(made.contents)
             return self._record_edit(made, "reword")
 
-        return self._edit(memory_id, reworded)
+        return self._edit(memory_id, apply)
 
     def _edit(self, memory_id: str, edit: Edit) -> Memory:
         kept = self.brain.edit(memory_id, edit)
@@ -322,7 +322,7 @@ class TeamMemory:
         """Set who sees a memory: "repository", "organisation", or only its author ("personal")."""
         checks.one_of("scope", scope, SCOPES)
 
-        def shared(known: Memory | None) -> Edited:
+        def apply(known: Memory | None) -> Edited:
             if known is None:
                 raise NotFoundError(memory_id)
             author, repository = known.actor or "", known.contents.get("repository")
@@ -339,7 +339,7 @@ class TeamMemory:
             made.contents["shared"] = version_of(made.contents)
             return self._record_edit(made, "share", scope=scope)
 
-        return self._edit(memory_id, shared)
+        return self._edit(memory_id, apply)
 
 
 def cleaned_for(brain: Brain, memory: Memory, authors: Iterable[str]) -> Memory:

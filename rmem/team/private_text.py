@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .events import Event
 
 _MARK = re.compile(r"<\s*(?P<end>/?)\s*private\b[^<>]*>", re.IGNORECASE)
-_SAID = ("prompt", "tool", "command", "files", "input", "output", "message")
+_TEXT_FIELDS = ("prompt", "tool", "command", "files", "input", "output", "message")
 
 
 def without_private(value: Any) -> Any:
@@ -25,7 +25,7 @@ def without_private(value: Any) -> Any:
 
 def public(event: Event) -> Event:
     """Return the event without private parts in its prompt, message, input and output."""
-    return event._replace(**{name: without_private(getattr(event, name)) for name in _SAID})
+    return event._replace(**{name: without_private(getattr(event, name)) for name in _TEXT_FIELDS})
 
 
 def _text(text: str) -> str:

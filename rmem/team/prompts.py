@@ -1,5 +1,5 @@
-"""Find in prompts what outlasts a session: stated rules, preferences and decisions, and what a session is about. Pasted
-output, complaints and questions do not count; a possible rule waits until somebody confirms it."""
+"""Find what outlasts a session in prompts: rules, preferences, decisions, and the task. Pasted output, complaints and
+questions do not count; a possible rule waits until somebody confirms it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def is_request(prompt: str) -> bool:
     return len(own_words(prompt).split()) >= _FEWEST and not _NO_REQUEST.match(prompt) and not _ASIDE.match(prompt)
 
 
-# Plans: each tool has its own way of telling them.
+# Plans: each tool has its own format.
 
 PLANS = ("todowrite", "todo_write", "update_plan", "write_todos", "update_todo")
 _DONE = re.compile(r"^\s*[-*] \[(.)\] (.+)$", re.MULTILINE)

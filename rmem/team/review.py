@@ -16,7 +16,7 @@ from ..stores.capabilities import AuditLog
 from .identity import Repository
 from .memory import TeamMemory
 from .notes import CURRENT, WAITING, Experience, Note, audience
-from .similarity import Saying, contradiction, says_the_same
+from .similarity import NoteFeatures, contradiction, says_the_same
 from .validation import sound
 
 _KINDS = ("preference", "decision", "codebase", "error_fix")
@@ -53,11 +53,11 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
     vector = memory.embeddings.full_vector
     if vector is None:
         return
-    saying = Saying.of(memory.text)
+    saying = NoteFeatures.of(memory.text)
     hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False)
     near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
     for other in sound(near):
-        sayings = {memory.memory_id: saying, other.memory_id: Saying.of(other.text)}
+        sayings = {memory.memory_id: saying, other.memory_id: NoteFeatures.of(other.text)}
         first, second = sorted((memory, other), key=lambda note: (note.timestamp, note.memory_id))
         why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
         if why is not None:

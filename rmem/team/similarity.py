@@ -34,7 +34,7 @@ _SHARED, _VALUE = 3, 3  # words that say what is spoken of, at least; words of a
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class NoteFeatures:
     """The words, numbers, names and negations of a note."""
 
     words: frozenset[int]
@@ -47,7 +47,7 @@ class Saying:
     order: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> Saying:
+    def of(cls, text: str) -> NoteFeatures:
         words = [word for word in question_words(text) if not word.stop and not _NUMBER.fullmatch(word.text)]
         instead = _INSTEAD.search(text)
         return cls(
@@ -69,12 +69,12 @@ class Saying:
     def denies(self) -> bool:
         return len(self.denials) % 2 == 1
 
-    def overlap(self, other: Saying) -> float:
+    def overlap(self, other: NoteFeatures) -> float:
         either = self.words | other.words
         return len(self.words & other.words) / len(either) if either else 0.0
 
 
-def says_the_same(left: Saying, right: Saying) -> bool:
+def says_the_same(left: NoteFeatures, right: NoteFeatures) -> bool:
     """Return whether two notes say the same."""
     return (
         left.overlap(right) >= _SAME
@@ -86,7 +86,7 @@ def says_the_same(left: Saying, right: Saying) -> bool:
     )
 
 
-def contradiction(left: Saying, right: Saying) -> str | None:
+def contradiction(left: NoteFeatures, right: NoteFeatures) -> str | None:
     """Return why two notes on one subject cannot both hold, or None."""
     if left.chosen and right.chosen and left.chosen == right.chosen[::-1]:
         return f"one prefers {left.chosen[0]}, the other {right.chosen[0]}"
@@ -108,7 +108,7 @@ def contradiction(left: Saying, right: Saying) -> str | None:
     return None
 
 
-def _opposites(left: Saying, right: Saying) -> list[tuple[str, str]]:
+def _opposites(left: NoteFeatures, right: NoteFeatures) -> list[tuple[str, str]]:
     return [
         (first, second)
         for pair in _OPPOSITES

@@ -45,7 +45,7 @@ class Synced:
     shared: dict[str, Document] = field(default_factory=dict)
 
 
-class Server:
+class SyncServer:
     """The workspace of a team on a server."""
 
     def __init__(self, login: Login, token: str, timeout: float = _TIMEOUT, attempts: int = 5) -> None:
@@ -147,7 +147,7 @@ def _record(done: Synced, error: str | None, status: int | None) -> None:
 
 
 def _member(login: Login, token: str) -> str:
-    server = Server(login, token)
+    server = SyncServer(login, token)
     try:
         return str(server.me().get("member") or "")
     finally:
@@ -163,7 +163,7 @@ class _SyncRun:
         self._brain, self._login, self._workspace, self._done = brain, login, workspace, done
         self._report = on_progress
         where = replace(login, workspace=workspace)
-        self._position, self._server = _Position(where), Server(where, token)
+        self._position, self._server = _Position(where), SyncServer(where, token)
 
     def run(self) -> None:
         """Push, then pull. A member who may not write only pulls."""
@@ -215,7 +215,7 @@ class _SyncRun:
                 after, more = int(theirs["next"]), bool(theirs["more"])
                 received, shared = list(theirs.get("repositories") or ()), theirs.get("shared")
             except (KeyError, TypeError, ValueError) as error:
-                message = f"{self._login.url} told something that we cannot use: {error}"
+                message = f"{self._login.url} sent something that we cannot use: {error}"
                 raise RemoteError(message, status=502) from None
             self._done.shared[self._workspace] = {"shared": shared, "received": received}
             if not self._position.covers(received):

@@ -99,11 +99,11 @@ def repair(brain: Brain) -> int:
     mended = 0
     for memory in list(_team_memories(brain)):
         if mended_contents(memory.contents) != memory.contents:
-            mended += brain.edit(memory.memory_id, _repaired) is not None
+            mended += brain.edit(memory.memory_id, _repair) is not None
     return mended
 
 
-def _repaired(memory: Memory | None) -> Edited | None:
+def _repair(memory: Memory | None) -> Edited | None:
     if memory is None:
         return None
     memory.contents = mended_contents(memory.contents)

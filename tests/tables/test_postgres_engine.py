@@ -22,7 +22,7 @@ from rmem.errors import (
 )
 from rmem.tables.catalog import Column, Index, Kind, Table, Type
 from rmem.tables.engines import postgres_changes
-from rmem.tables.engines.base import Plan
+from rmem.tables.engines.base import StatementPlan
 from rmem.tables.engines.postgres import PostgresEngine
 from rmem.tables.sql.bind import Binder
 from rmem.tables.sql.parse import parse
@@ -45,7 +45,7 @@ def plan(sql, *parameters, table=DOCS, **settings):
     tree = parse(sql).tree
     if table is not None and "rmem_score" not in sql:
         bind_statement(Binder({table.name: table}, "default", parameters), tree)
-    return Plan(tree, parameters, **settings)
+    return StatementPlan(tree, parameters, **settings)
 
 
 @pytest.fixture

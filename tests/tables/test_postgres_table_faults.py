@@ -13,7 +13,7 @@ import pytest
 from rmem.errors import ConfigError, StoreClosedError, StoreUnreachableError
 from rmem.tables.catalog import Column, Kind, Table, Type
 from rmem.tables.engines import postgres_link
-from rmem.tables.engines.base import Plan
+from rmem.tables.engines.base import StatementPlan
 from rmem.tables.engines.postgres import PostgresEngine
 from rmem.tables.sql.bind import Binder
 from rmem.tables.sql.parse import parse
@@ -26,7 +26,7 @@ NOTES = Table("notes", (Column("text", Type(Kind.TEXT)),))
 def plan(sql, *parameters):
     tree = parse(sql).tree
     bind_statement(Binder({"notes": NOTES}, "default", parameters), tree)
-    return Plan(tree, parameters)
+    return StatementPlan(tree, parameters)
 
 
 def add(engine, text):

@@ -1,1 +1,1 @@
-"""Where statements run: SQLite (embedded) and PostgreSQL, behind one small contract in `base`."""
+"""The engines that run statements: SQLite (embedded) and PostgreSQL, behind one small contract in `base`."""

@@ -37,7 +37,7 @@ class Scores(Protocol):
 
 
 @dataclass(slots=True)
-class Plan:
+class StatementPlan:
     """A statement ready to run.
 
     `tree` holds `rmem_score(k, alias._row)` where search operators stood; `scores[k]` answers it. `candidates`
@@ -57,7 +57,7 @@ class Plan:
 _SEVERAL = 10
 
 
-def fetch_rows(cursor: Any, plan: Plan) -> list[tuple[Any, ...]]:
+def fetch_rows(cursor: Any, plan: StatementPlan) -> list[tuple[Any, ...]]:
     """Return all rows of a statement; TooManyRowsError beyond the limits of its plan."""
     if plan.max_rows is None and plan.max_bytes is None:
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -81,7 +81,7 @@ def _length(value: Any) -> int:
     return sum(map(_length, value)) if isinstance(value, tuple | list | dict) else 8
 
 
-class Changes(NamedTuple):
+class TableChanges(NamedTuple):
     """What changed in a table since a version: rows that are gone or replaced, and the current rows. `version` only
     grows; pass it to the next call."""
 
@@ -92,9 +92,9 @@ class Changes(NamedTuple):
     """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them; vectors as
     arrays."""
     whole: bool = False
-    """True when the rows of the table are told from the first: whatever was known before is to be forgotten."""
+    """True if these are all rows of the table: forget what was known before."""
     more: bool = False
-    """True when there is more to tell: ask again with the version."""
+    """True if there is more: ask again with the version."""
 
 
 class Packable(Protocol):
@@ -118,7 +118,7 @@ class SegmentStore(Protocol):
         """Store an index of this version if its segments miss at least `least` rows. Does nothing while somebody else
         writes."""
 
-    def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, Changes]]:
+    def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, TableChanges]]:
         """Yield segments with rows that were changed or deleted since, and what became of them; none if this engine
         changed nothing."""
 
@@ -158,11 +158,11 @@ class Engine(ABC):
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool: ...
 
     @abstractmethod
-    def run(self, plan: Plan) -> Result:
+    def run(self, plan: StatementPlan) -> Result:
         """Run SELECT, INSERT, UPDATE or DELETE in one transaction, durable on return."""
 
     @abstractmethod
-    def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
+    def stream(self, plan: StatementPlan, batch_size: int) -> Iterator[Result]:
         """Yield the result of a SELECT in batches, in bounded memory, from one snapshot; at least one, for the
         columns."""
 
@@ -197,11 +197,11 @@ class Engine(ABC):
         """Inside `run_in_transaction`: store a value under a claimed key."""
 
     @abstractmethod
-    def explain(self, plan: Plan) -> list[str]:
+    def explain(self, plan: StatementPlan) -> list[str]:
         """Return lines that say how the statement would run, in the engine's own format."""
 
     @abstractmethod
-    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
+    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
         """Return what a search index needs to follow a table. `since` 0 means everything."""
 
     @abstractmethod

@@ -27,12 +27,12 @@ from ..sql.expression_types import is_array, result_type
 from ..sql.times import Interval
 from . import postgres_catalog as catalog
 from . import postgres_changes
-from .base import Changes, Engine, Plan, StaleCatalogueError, fetch_rows
+from .base import Engine, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
 from .postgres_catalog import OWN
 from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
-from .postgres_render import Statement, render
+from .postgres_render import RenderedStatement, render
 from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopt_value, copy_value, type_of
 
 T = TypeVar("T")
@@ -168,11 +168,11 @@ class PostgresEngine(Engine, Forking):
     def _change_catalogue(self, work: Callable[[Connection, dict[str, Table]], T]) -> T:
         """Change the catalogue and the tables in one transaction; one at a time for each tenant."""
 
-        def locked(connection: Connection) -> T:
+        def run_locked(connection: Connection) -> T:
             catalog.touch(connection, self._tenant)
             return work(connection, catalog.load(connection, self._tenant))
 
-        return self._link.write(Frame(self._tenant.schema), locked)
+        return self._link.write(Frame(self._tenant.schema), run_locked)
 
     # Several writes in one transaction
 
@@ -210,7 +210,7 @@ class PostgresEngine(Engine, Forking):
 
     # Statements
 
-    def run(self, plan: Plan) -> Result:
+    def run(self, plan: StatementPlan) -> Result:
         statement = render(plan, self._tenant.schema)
 
         def work(connection: Connection) -> Result:
@@ -230,7 +230,7 @@ class PostgresEngine(Engine, Forking):
             postgres_changes.forget(self._link, self._tenant, plan.tree.this.name)
         return result
 
-    def _check_fresh(self, plan: Plan) -> None:
+    def _check_fresh(self, plan: StatementPlan) -> None:
         """Raise StaleCatalogueError if a statement failed because its tables changed after binding."""
         tables = self.tables()
         for node in plan.tree.find_all(exp.Table):
@@ -238,7 +238,7 @@ class PostgresEngine(Engine, Forking):
             if isinstance(bound, Table) and tables.get(bound.name) != bound:
                 raise StaleCatalogueError(bound.name)
 
-    def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
+    def stream(self, plan: StatementPlan, batch_size: int) -> Iterator[Result]:
         statement = render(plan, self._tenant.schema)
         if not self._streams.acquire(timeout=PATIENCE):
             raise StoreBusyError(f"{_STREAMS} streams are being read already")
@@ -266,7 +266,7 @@ class PostgresEngine(Engine, Forking):
         try:
             return self._link.write(Frame(self._tenant.schema, self._tenant.role), work)
         except NoSuchTableError:
-            self._version()  # which tells if all tables were moved to another server
+            self._version()  # raises if all tables were moved to another server
             raise
 
     def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:
@@ -302,7 +302,7 @@ class PostgresEngine(Engine, Forking):
 
         return self._link.look(work)
 
-    def explain(self, plan: Plan) -> list[str]:
+    def explain(self, plan: StatementPlan) -> list[str]:
         statement = render(plan, self._tenant.schema)
 
         def work(connection: Connection) -> list[str]:
@@ -312,10 +312,10 @@ class PostgresEngine(Engine, Forking):
 
         return self._link.read(self._frame(plan), work)
 
-    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
+    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
         return postgres_changes.changes(self._link, self._tenant, table, columns, since)
 
-    def _frame(self, plan: Plan) -> Frame:
+    def _frame(self, plan: StatementPlan) -> Frame:
         timeout = max(1, round(plan.timeout * 1000)) if plan.timeout is not None else 0
         return Frame(self._tenant.schema, self._tenant.role, timeout)
 
@@ -351,7 +351,7 @@ def _copy(
         return cursor.rowcount
 
 
-def _execute(cursor: Any, statement: Statement) -> None:
+def _execute(cursor: Any, statement: RenderedStatement) -> None:
     cursor.execute(statement.text, statement.values, binary=True)
 
 
@@ -360,7 +360,7 @@ def _keeps_values(tree: exp.Expression) -> bool:
     return all(isinstance(action, exp.ColumnDef | exp.AlterColumn) for action in tree.args["actions"])
 
 
-def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
+def _types(cursor: Any, plan: StatementPlan) -> tuple[Type | None, ...]:
     """Return the result types from PostgreSQL; binding knows the depth of arrays, which it does not report."""
     found = [type_of(column.type_code) for column in cursor.description]
     bound = [kind for _, kind in plan.tree.meta.get("columns", ())]
@@ -370,14 +370,14 @@ def _types(cursor: Any, plan: Plan) -> tuple[Type | None, ...]:
     return tuple(declared[at] if declared[at] is None or is_array(kind) else found[at] for at, kind in enumerate(bound))
 
 
-def _result(cursor: Any, plan: Plan) -> Result:
+def _result(cursor: Any, plan: StatementPlan) -> Result:
     if cursor.description is None:
         return Result(row_count=max(0, cursor.rowcount))
     rows = fetch_rows(cursor, plan)
     return Result(tuple(column.name for column in cursor.description), _types(cursor, plan), rows, len(rows))
 
 
-def _batches(cursor: Any, plan: Plan, batch_size: int) -> Iterator[Result]:
+def _batches(cursor: Any, plan: StatementPlan, batch_size: int) -> Iterator[Result]:
     """Yield at least one batch, so that the columns of an empty result are known."""
     rows = cursor.fetchmany(batch_size)
     names, types = tuple(column.name for column in cursor.description), _types(cursor, plan)

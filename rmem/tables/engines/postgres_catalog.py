@@ -1,9 +1,8 @@
-"""What PostgreSQL keeps about the tables of all tenants, in a schema `remanence` that no statement of a tenant can
-reach: who has which schema, the catalogue, and the rows that were deleted.
+"""The catalogue of all tenants' tables, in a schema `remanence` that no statement of a tenant can reach: schemas of
+tenants, tables, and deleted rows.
 
-Each tenant has a schema and, where the connecting user may create roles, a role without a login that has no rights
-beyond that schema. Where it may not, the check of the parsed tree and names written with their schema are the guard.
-"""
+Each tenant has a schema and, if the connecting user may create roles, a role without a login and without rights beyond
+that schema. Otherwise the check of the parsed tree and schema-qualified names protect other tenants."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""How a search index follows a table, whoever writes to it, without missing a row and without a lock.
+"""Read what changed in a table since a search index read it, without missing a row and without a lock.
 
-Each row says in `rmem_xact` which transaction wrote it last, and each deletion which one deleted it. A reader takes
-what its snapshot sees and remembers the oldest transaction that was still running then: whatever commits later has
-that number or a higher one, so asking from there misses nothing. Rows may be told twice; a reader replaces what it
-had. Only transactions that write count, so a long read holds nothing up.
+`rmem_xact` of each row and of each deletion names the transaction that wrote it. A reader takes what its snapshot sees
+and remembers the oldest transaction still running: whatever commits later has that number or a higher one, so reading
+from there misses nothing. A row may be returned twice; a reader replaces what it had. Only writing transactions count,
+so a long read delays nothing.
 
-Deletions are forgotten once there are many. A reader from before that time gets the whole table.
-"""
+Old deletions are removed once there are many. A reader from before that time gets the whole table."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from psycopg import RawCursor
 
 from ...errors import NoSuchTableError
 from ..catalog import ROW
-from .base import Changes, Rows
+from .base import Rows, TableChanges
 from .postgres_catalog import OWN, Tenant
 from .postgres_ddl import XACT, quote
 from .postgres_link import SNAPSHOT, Connection, Link
@@ -44,10 +43,10 @@ class _State(NamedTuple):
     next: int
 
 
-def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> Changes:
+def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> TableChanges:
     place = f"{quote(tenant.schema)}.{quote(name)}"
 
-    def read(connection: Connection) -> Changes:
+    def read(connection: Connection) -> TableChanges:
         state = _state(connection, tenant, name)
         names = "".join(f", {quote(name)}" for name in columns)
         whole = not state.complete_from <= since <= state.next
@@ -64,13 +63,13 @@ def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since
         rows = np.fromiter((row[0] for row in found), np.int64, len(found))
         values = [row[1:] for row in found]
         if whole:
-            return Changes(state.running, _NONE, rows, values, whole=True)
+            return TableChanges(state.running, _NONE, rows, values, whole=True)
         cursor.execute(f"SELECT DISTINCT row_number FROM {_DELETED}".encode(), [tenant.name, state.id, str(since)])
         deleted = np.fromiter((row[0] for row in cursor), np.int64)
-        return Changes(state.running, np.union1d(deleted, rows), rows, values)
+        return TableChanges(state.running, np.union1d(deleted, rows), rows, values)
 
     if since and (quiet := link.look(lambda connection: _quiet(connection, tenant, name, place, since))):
-        return Changes(quiet, _NONE, _NONE, [])
+        return TableChanges(quiet, _NONE, _NONE, [])
     return link.read(OWN, read, kind=SNAPSHOT)
 
 

@@ -1,6 +1,6 @@
-"""CREATE, ALTER and DROP of tables and indexes as PostgreSQL gets them. Each table has two hidden columns: `_row`, a
-number that is given once and never again, and `rmem_xact`, the transaction that wrote the row last; `postgres_changes`
-reads both."""
+"""Build CREATE, ALTER and DROP of tables and indexes for PostgreSQL. Each table has two hidden columns, which
+`postgres_changes` reads: `_row`, a number that is never reused, and `rmem_xact`, the last transaction that wrote the
+row."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Translate PostgreSQL's errors into ours. Nothing is told but the first line of the server's message, without the
-names of schemas; what a role may not see is answered like what does not exist."""
+"""Translate PostgreSQL's errors into ours. Only the first line of the server's message is shown, without schema names;
+what a role may not see gives the same error as what does not exist."""
 
 from __future__ import annotations
 

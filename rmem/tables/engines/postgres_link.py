@@ -91,7 +91,7 @@ class Link(Pooled[Connection]):
             raise ConfigError(f"not an address of PostgreSQL: {str(error).strip()}") from None
         self.address = address
         self._together = _OpenTransaction()
-        self.connect().close()  # a wrong address is told at once, not after the pool's patience
+        self.connect().close()  # a wrong address fails at once, not after the pool's timeout
         super().__init__(address, _MANNER, size)
 
     def connect(self) -> Raw:
@@ -132,14 +132,14 @@ class Link(Pooled[Connection]):
     def run_in_transaction(self, work: Callable[[], T]) -> T:
         """Run `work`, all whose writes are one transaction."""
 
-        def joined(connection: Connection) -> T:
+        def run_joined(connection: Connection) -> T:
             self._together.connection = connection
             try:
                 return work()
             finally:
                 self._together.connection = None
 
-        return self._repeated(Frame(), WRITE, joined)
+        return self._repeated(Frame(), WRITE, run_joined)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

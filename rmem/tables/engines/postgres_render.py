@@ -15,14 +15,14 @@ from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
-from .base import Plan, Rows, Values
+from .base import Rows, StatementPlan, Values
 from .postgres_values import Array, to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
 
 
-class Statement(NamedTuple):
+class RenderedStatement(NamedTuple):
     """SQL and values for the server; `writes` says whether it may change anything."""
 
     text: bytes
@@ -30,7 +30,7 @@ class Statement(NamedTuple):
     writes: bool
 
 
-Place = Callable[[Plan], Any]
+Place = Callable[[StatementPlan], Any]
 """Gives the value of a place from the parameters, scores and candidates of a run."""
 
 
@@ -42,7 +42,7 @@ class _Rendered(NamedTuple):
     writes: bool
 
 
-def render(plan: Plan, schema: str) -> Statement:
+def render(plan: StatementPlan, schema: str) -> RenderedStatement:
     """Render a bound statement; the result is cached with its tree."""
     tree, kept = plan.tree.meta.get(_KEPT, (0, {}))
     if tree != id(plan.tree):  # a copy of a tree, which takes this along, may have been changed
@@ -53,7 +53,7 @@ def render(plan: Plan, schema: str) -> Statement:
         rendering = _Rendering(plan, schema)
         kept[key] = _Rendered(rendering.text(), rendering.places, rendering.writes)
     found: _Rendered = kept[key]
-    return Statement(found.text, [place(plan) for place in found.places], found.writes)
+    return RenderedStatement(found.text, [place(plan) for place in found.places], found.writes)
 
 
 def sql_of(tree: exp.Expression) -> str:
@@ -66,7 +66,7 @@ def sql_of(tree: exp.Expression) -> str:
 
 
 class _Rendering:
-    def __init__(self, plan: Plan, schema: str) -> None:
+    def __init__(self, plan: StatementPlan, schema: str) -> None:
         self.plan = plan
         self.schema = schema
         self.tree = plan.tree.copy()
@@ -212,24 +212,24 @@ def _row_of(alias: str) -> str:
 # What stands at a place
 
 
-def _parameter(plan: Plan, *, number: int, kind: Kind | None) -> Any:
+def _parameter(plan: StatementPlan, *, number: int, kind: Kind | None) -> Any:
     return to_driver(plan.parameters[number - 1], kind)
 
 
-def _candidates(plan: Plan, *, alias: str) -> Array:
+def _candidates(plan: StatementPlan, *, alias: str) -> Array:
     return Array(np.asarray(plan.candidates[alias], np.int64))
 
 
-def _side(plan: Plan, *, number: int, alias: str, side: int) -> Array:
+def _side(plan: StatementPlan, *, number: int, alias: str, side: int) -> Array:
     return Array(_pairs(plan, number, alias)[side])
 
 
-def _by_row(plan: Plan, *, number: int, alias: str) -> Any:
+def _by_row(plan: StatementPlan, *, number: int, alias: str) -> Any:
     rows, values = _pairs(plan, number, alias)
     return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
-def _pairs(plan: Plan, number: int, alias: str) -> tuple[Rows, Values]:
+def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[Rows, Values]:
     """Return the rows that have a score, and their scores."""
     scores, narrowed = plan.scores[number], plan.candidates.get(alias)
     if narrowed is None:

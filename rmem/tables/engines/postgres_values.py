@@ -1,4 +1,4 @@
-"""Convert values for PostgreSQL and back: Python's own on both sides, as `Result` says."""
+"""Convert Python values for PostgreSQL and back, to the types that `Result` documents."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
-from .base import Changes, Engine, Packable, Plan, Rows, StaleCatalogueError, fetch_rows
+from .base import Engine, Packable, Rows, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
-from .sqlite_functions import State, Udf, current, install
+from .sqlite_functions import StatementState, Udf, current, install
 from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_storage import answer, bulk_writer
 from .sqlite_writes import compile_write, default_sql
@@ -81,7 +81,7 @@ class SqliteEngine(Engine):
         return tables
 
     @contextmanager
-    def _write_transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def _write_transaction(self) -> Iterator[tuple[sqlite3.Connection, StatementState]]:
         """Begin the one write transaction, or join the open one."""
         with self._lock, self._file.writing() as (connection, state):
             if self._together is not None:
@@ -123,7 +123,7 @@ class SqliteEngine(Engine):
             return work()
 
     @contextmanager
-    def _read_snapshot(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def _read_snapshot(self) -> Iterator[tuple[sqlite3.Connection, StatementState]]:
         """Read one snapshot of the file; inside a transaction, with its own writes."""
         if self._together == get_ident():
             with self._write_transaction() as own:
@@ -179,7 +179,9 @@ class SqliteEngine(Engine):
             with translate_constraints(tables):
                 catalog.finish(connection, old, physical, renamed, tables)
 
-    def _fill(self, connection: sqlite3.Connection, state: State, physical: Physical, names: list[str]) -> None:
+    def _fill(
+        self, connection: sqlite3.Connection, state: StatementState, physical: Physical, names: list[str]
+    ) -> None:
         """Fill existing rows with the defaults of new columns."""
         compiler = Compiler({})
         compiler.target = physical
@@ -226,7 +228,7 @@ class SqliteEngine(Engine):
 
     # -- statements -----------------------------------------------------------------------------------------
 
-    def run(self, plan: Plan) -> Result:
+    def run(self, plan: StatementPlan) -> Result:
         if isinstance(plan.tree, exp.Query):
             with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
                 compiled = self._compile(connection, plan)
@@ -235,7 +237,7 @@ class SqliteEngine(Engine):
                     return _result(compiled, fetch_rows(cursor, plan))
         return self._write(plan)
 
-    def _write(self, plan: Plan) -> Result:
+    def _write(self, plan: StatementPlan) -> Result:
         with deadline.time_limit(plan.timeout), self._write_transaction() as (connection, state):
             compiled = self._compile(connection, plan)
             target = compiled.target
@@ -256,7 +258,7 @@ class SqliteEngine(Engine):
             result = _result(compiled, rows)
             return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
 
-    def stream(self, plan: Plan, batch_size: int) -> Iterator[Result]:
+    def stream(self, plan: StatementPlan, batch_size: int) -> Iterator[Result]:
         with self._file.snapshot() as connection:
             compiled = self._compile(connection, plan)
             state = self._file.state(connection)
@@ -277,7 +279,7 @@ class SqliteEngine(Engine):
                     if cursor is not None:
                         cursor.close()
 
-    def explain(self, plan: Plan) -> list[str]:
+    def explain(self, plan: StatementPlan) -> list[str]:
         with deadline.time_limit(plan.timeout), self._read_snapshot() as (connection, state):
             compiled = self._compile(connection, plan)
             names = {physical.name: name for name, physical in self._physical(connection).items()}
@@ -291,7 +293,7 @@ class SqliteEngine(Engine):
             lines.append("  " * (depth[number] - 1) + " ".join(words))
         return lines
 
-    def _compile(self, connection: sqlite3.Connection, plan: Plan) -> Compiled:
+    def _compile(self, connection: sqlite3.Connection, plan: StatementPlan) -> Compiled:
         tables = self._physical(connection)
         aliases = tuple(plan.candidates)
         seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
@@ -311,7 +313,7 @@ class SqliteEngine(Engine):
         known[aliases] = compiled
         return compiled
 
-    def _prepare(self, connection: sqlite3.Connection, state: State, compiled: Compiled) -> None:
+    def _prepare(self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled) -> None:
         install(connection, state, compiled.udfs)
         state.now = time.time_ns() // 1000
         state.error = None
@@ -319,7 +321,7 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _run_as_user(
-        self, connection: sqlite3.Connection, state: State, compiled: Compiled, plan: Plan
+        self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled, plan: StatementPlan
     ) -> Iterator[list[Any]]:
         """Run a user's statement with its functions, its time limit, and access to tables only."""
         values = parameter_values(compiled, plan.parameters, plan.candidates)
@@ -359,14 +361,14 @@ class SqliteEngine(Engine):
                 self._check(connection, state, physical)
             return len(rows)
 
-    def _begin(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
+    def _begin(self, connection: sqlite3.Connection, state: StatementState, target: Physical) -> None:
         """Record the state before a statement, so that its own rows can be found."""
         install(connection, state, catalog.checks(target)[1])
         state.target, state.touched = target, set()
         state.highest = change_log.last(connection, target.name)
         state.change = change_log.last(connection, "table_changes")
 
-    def _check(self, connection: sqlite3.Connection, state: State, target: Physical) -> None:
+    def _check(self, connection: sqlite3.Connection, state: StatementState, target: Physical) -> None:
         """Check the CHECKs of the rows that a statement wrote."""
         if not target.table.checks:
             return
@@ -381,7 +383,7 @@ class SqliteEngine(Engine):
 
     # -- following ------------------------------------------------------------------------------------------
 
-    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes:
+    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
         with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None:
@@ -423,12 +425,12 @@ class SqliteEngine(Engine):
                 return {}
             return segments.vectors(connection, physical, column, rows)
 
-    def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, Changes]]:
+    def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, TableChanges]]:
         if not self._removed or self._file.closed:
             return
         self._removed = False
         with self._file.snapshot() as connection, translate_interrupts():
-            stale = segments.outdated(connection, self._physical(connection).values())
+            stale = segments.outdated_segments(connection, self._physical(connection).values())
             for physical, column, segment, found in stale:
                 yield physical.table, column, segment, found
 
@@ -459,7 +461,7 @@ class SqliteEngine(Engine):
             self._lock.release()
 
     @contextmanager
-    def _sequences(self, connection: sqlite3.Connection, state: State, physical: Physical) -> Iterator[None]:
+    def _sequences(self, connection: sqlite3.Connection, state: StatementState, physical: Physical) -> Iterator[None]:
         """Return the numbers of serial columns. None is given twice, even after a rollback."""
         serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
         if not serial:

@@ -22,7 +22,7 @@ from ..sql.functions import Call
 from ..sql.literals import EXACT
 from ..sql.scope import fold_name
 from ..sql.times import Interval
-from .sqlite_functions import State, Udf, scalar
+from .sqlite_functions import StatementState, Udf, scalar
 from .sqlite_json import as_json, json_key
 from .sqlite_numbers import divide, numeric_sqrt, select_scale
 from .sqlite_storage import reader, sort_key, writer
@@ -93,7 +93,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     if distinct and not sorts:
         sorts = [(at, kind, False, False) for at, kind in enumerate(call.takes)]
 
-    def make(state: State) -> type:
+    def make(state: StatementState) -> type:
         class Collector:
             def __init__(self) -> None:
                 self.rows: Rows = []
@@ -159,7 +159,7 @@ def _distinct(rows: Rows, takes: tuple[str, ...]) -> Rows:
 def single_row() -> Udf:
     """Return an aggregate that gives the value of a subquery and refuses a second row."""
 
-    def make(state: State) -> type:
+    def make(state: StatementState) -> type:
         class OnlyOne:
             def __init__(self) -> None:
                 self.rows = 0

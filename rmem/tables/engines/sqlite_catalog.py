@@ -1,6 +1,6 @@
-"""The catalogue in the file, and how tables lie there: `rt_<id>` with columns c1, c2 …, whatever their users call
-them. Keys are unique indexes and NOT NULL is a trigger, so that ALTER TABLE never has to copy a table; CHECK is looked
-after by whoever writes. No function or collation of ours is in the schema: any program can check or copy the file."""
+"""The catalogue in the file, and its tables: `rt_<id>` with columns c1, c2 …, whatever their users call them. Keys are
+unique indexes and NOT NULL is a trigger, so that ALTER TABLE never copies a table; writers check CHECKs. The schema
+contains no function or collation of ours: any program can check or copy the file."""
 
 from __future__ import annotations
 

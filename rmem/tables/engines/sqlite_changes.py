@@ -13,13 +13,13 @@ import numpy.typing as npt
 from ..catalog import ROW, Kind
 from ..deadline import check_each
 from ..sql.expression_types import NAMES
-from .base import Changes
+from .base import TableChanges
 from .sqlite_layout import Physical
 from .sqlite_storage import answer
 
 MAX_LOG = 200_000
 """Changes that are kept; an index that is further behind reads its table again."""
-_PAGE = 16_384  # rows that are told at a time
+_PAGE = 16_384  # rows that are returned at a time
 _AT_ONCE = 500
 _MARK = 1 << 63
 _CUT = 0  # in the place of a row: the log of its table was cut up to here
@@ -44,7 +44,7 @@ class Version(NamedTuple):
 
 def changes(
     connection: sqlite3.Connection, catalogue: int, physical: Physical, columns: Sequence[str], since: int
-) -> Changes:
+) -> TableChanges:
     known = Version.of(since)
     newest = last(connection, "table_changes")
     names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
@@ -69,7 +69,7 @@ def changes(
 
 def segment_changes(
     connection: sqlite3.Connection, physical: Physical, column: str, span: tuple[int, int, int, int]
-) -> Changes:
+) -> TableChanges:
     """Return what happened to the rows of a segment since its last change."""
     first, last_row, _, change = span
     logged = "SELECT DISTINCT row FROM table_changes WHERE table_id = ? AND n > ? AND row BETWEEN ? AND ? ORDER BY row"
@@ -106,7 +106,7 @@ def _changes(
     *,
     whole: bool = False,
     more: bool = False,
-) -> Changes:
+) -> TableChanges:
     readers = []
     for name in columns:
         column = physical.table.column(name)
@@ -117,7 +117,7 @@ def _changes(
         for row in check_each(found)
     ]
     rows = np.array([row[0] for row in found], dtype=np.int64)
-    return Changes(version.number(), np.array(gone, dtype=np.int64), rows, values, whole, more)
+    return TableChanges(version.number(), np.array(gone, dtype=np.int64), rows, values, whole, more)
 
 
 def _array(stored: bytes) -> npt.NDArray[np.float32]:

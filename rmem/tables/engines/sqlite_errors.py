@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from ...errors import RemanenceError, SqlError, StoreError
 from ..deadline import timeout_error
 from .sqlite_catalog import constraint_error
-from .sqlite_functions import State
+from .sqlite_functions import StatementState
 from .sqlite_layout import Physical
 
 
-def translate_error(error: sqlite3.Error, state: State) -> RemanenceError | sqlite3.Error:
+def translate_error(error: sqlite3.Error, state: StatementState) -> RemanenceError | sqlite3.Error:
     """Translate an error of SQLite; return the error of our own function if one raised it."""
     if state.error is not None:
         found, state.error = state.error, None

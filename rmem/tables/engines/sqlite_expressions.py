@@ -15,7 +15,7 @@ from ..sql import functions
 from ..sql.casts import converter
 from ..sql.dialect import Operator
 from ..sql.expression_types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
-from ..sql.expressions import ARITHMETIC
+from ..sql.expressions import ARITHMETIC, COMPARISONS
 from ..sql.functions import Call
 from ..sql.literals import read
 from ..sql.scope import fold_name, shown
@@ -42,16 +42,7 @@ from .sqlite_storage import (
 if TYPE_CHECKING:
     from .sqlite_compile import Compiler
 
-_COMPARED: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "IS",
-    exp.NullSafeNEQ: "IS NOT",
-}
+_COMPARED: dict[type[exp.Expr], str] = {**COMPARISONS, exp.NullSafeEQ: "IS", exp.NullSafeNEQ: "IS NOT"}
 
 
 class ExpressionSql:

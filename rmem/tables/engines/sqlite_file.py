@@ -1,5 +1,5 @@
-"""Connections to the file for statements of users: they know our functions and collations, and an authorizer lets a
-user's statement touch nothing but tables of the catalogue, whatever the SQL says."""
+"""Open connections for statements of users, with our functions and collations. An authorizer restricts them to tables
+of the catalogue, whatever the SQL says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...stores.sql.file import SqliteFile, explained
 from ..deadline import is_over
 from ..sql.literals import LIMITS
 from .sqlite_aggregates import unpack
-from .sqlite_functions import State
+from .sqlite_functions import StatementState
 from .sqlite_storage import COLLATIONS
 
 MAX_VALUE = 256_000_000
@@ -36,14 +36,14 @@ _FORBIDDEN = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit
 
 class TableFile(SqliteFile):
     def __init__(self, path: Path, durability: str, busy_timeout: float) -> None:
-        self._states: dict[int, State] = {}
+        self._states: dict[int, StatementState] = {}
         super().__init__(path, durability, busy_timeout)
 
     def _connect(self) -> sqlite3.Connection:
         connection = super()._connect()
         connection.execute("PRAGMA case_sensitive_like = ON")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
-        state = State()
+        state = StatementState()
         self._states[id(connection)] = state
         for name, compare in COLLATIONS.items():
             connection.create_collation(name, compare)
@@ -64,11 +64,11 @@ class TableFile(SqliteFile):
         connection.set_progress_handler(is_over, _STEPS)
         return connection
 
-    def state(self, connection: sqlite3.Connection) -> State:
+    def state(self, connection: sqlite3.Connection) -> StatementState:
         return self._states[id(connection)]
 
     @contextmanager
-    def writing(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def writing(self) -> Iterator[tuple[sqlite3.Connection, StatementState]]:
         with self.write_lock, explained(self.path):
             if self.closed:
                 raise StoreClosedError("this workspace is closed; open it again to use it")
@@ -79,7 +79,7 @@ class TableFile(SqliteFile):
         self._states.pop(id(connection), None)
 
 
-def _authorizer(state: State) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+def _authorizer(state: StatementState) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
     def allow(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
         if state.inside:
             return sqlite3.SQLITE_OK
@@ -94,7 +94,7 @@ def _authorizer(state: State) -> Callable[[int, str | None, str | None, str | No
     return allow
 
 
-def _translate_errors(state: State, run: Callable[..., Any]) -> Callable[..., Any]:
+def _translate_errors(state: StatementState, run: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         try:
             return run(*arguments)
@@ -111,7 +111,7 @@ def _limit(value: int | None, clause: str) -> int:
     return -1 if value is None else value
 
 
-def _once(state: State, row: int) -> bool:
+def _once(state: StatementState, row: int) -> bool:
     """Let ON CONFLICT DO UPDATE change a row once, and none that the same statement wrote."""
     if row > state.highest or row in state.touched:
         raise SqlError("ON CONFLICT DO UPDATE command cannot affect row a second time")
@@ -119,7 +119,7 @@ def _once(state: State, row: int) -> bool:
     return True
 
 
-def _next(state: State, key: str) -> int:
+def _next(state: StatementState, key: str) -> int:
     place, _, kind = key.rpartition("/")
     state.sequences[place] += 1
     if state.sequences[place] >= LIMITS[kind]:

@@ -54,12 +54,12 @@ class Udf:
 
     name: str
     arguments: int
-    make: Callable[[State], Any]
+    make: Callable[[StatementState], Any]
     kind: str = "function"
     stable: bool = True
 
 
-class State:
+class StatementState:
     """The state of one connection while it runs a statement."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def scalar(key: str, takes: Sequence[str], gives: str, entry: Native | None = No
     return Udf(function_name(key, takes, gives), len(takes), wrap(entry, takes, gives), stable=entry.stable)
 
 
-def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], Function]:
+def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[StatementState], Function]:
     readers = [reader(kind) for kind in takes]
     write = writer(gives)
     plain = all(read is readers_same for read in readers) and write is readers_same
@@ -105,7 +105,7 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], F
     kinds = tuple(takes)
     nothing = NOTHING if gives == "jsonb" else None
 
-    def make(state: State) -> Function:
+    def make(state: StatementState) -> Function:
         def call(*arguments: Any) -> Any:
             try:
                 check()
@@ -137,7 +137,7 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[State], F
 readers_same = reader("text")
 
 
-def install(connection: sqlite3.Connection, state: State, udfs: Sequence[Udf]) -> None:
+def install(connection: sqlite3.Connection, state: StatementState, udfs: Sequence[Udf]) -> None:
     """Register functions with a connection, once each."""
     for udf in udfs:
         if udf.name in state.known:

@@ -1,8 +1,8 @@
-"""The search indexes of tables in the file: segments for each column that is searched, as those of the memories, and
-the vectors that they leave in the rows.
+"""Store the search indexes of tables in the file: segments for each searched column, as for memories. Their vectors
+stay in the rows.
 
-They are a cache. Their spans are numbers of rows; what happened to those rows since a segment was packed is in the log
-of changes, so that whatever is missing, outdated or damaged is read from the rows again."""
+Segments are a cache over spans of row numbers; the log of changes says what happened to those rows since, so that
+anything missing, outdated or damaged is read from the rows again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
 from ..catalog import ROW
-from .base import Changes, Packable, Rows
+from .base import Packable, Rows, TableChanges
 from .sqlite_changes import Version, floor_of, segment_changes, select_rows
 from .sqlite_layout import Physical
 
@@ -66,9 +66,9 @@ def vectors(connection: sqlite3.Connection, physical: Physical, column: str, row
     return {row: stored for row, stored in found if stored is not None}
 
 
-def outdated(
+def outdated_segments(
     connection: sqlite3.Connection, tables: Iterable[Physical]
-) -> Iterator[tuple[Physical, str, Segment, Changes]]:
+) -> Iterator[tuple[Physical, str, Segment, TableChanges]]:
     """Yield the segments with rows that were changed or deleted since, and what became of them."""
     touching = "c.table_id = s.table_id AND c.n > s.changes AND c.row BETWEEN s.first_seq AND s.last_seq"
     stale = connection.execute(

@@ -55,7 +55,7 @@ def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
     writers = [writer(kind) for kind in kinds]
     single = len(kinds) == 1
 
-    def stored(value: Any, at: int) -> Any:
+    def to_stored(value: Any, at: int) -> Any:
         item = None if value is None and kinds[at] != "jsonb" else writers[at](value)
         if isinstance(item, bytes):
             return item.hex()
@@ -64,8 +64,8 @@ def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
     def run(*arguments: Any) -> str:
         found = rows(*arguments)
         if single:
-            return json.dumps([stored(value, 0) for value in found])
-        return json.dumps([json.dumps([stored(value, at) for at, value in enumerate(row)]) for row in found])
+            return json.dumps([to_stored(value, 0) for value in found])
+        return json.dumps([json.dumps([to_stored(value, at) for at, value in enumerate(row)]) for row in found])
 
     return run
 

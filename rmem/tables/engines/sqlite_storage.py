@@ -1,4 +1,4 @@
-"""How values lie in SQLite. Whole numbers, doubles, texts and bytes are SQLite's own; the rest:
+"""The stored form of values in SQLite. Whole numbers, doubles, texts and bytes are SQLite's own; the rest:
 
 bool 0 or 1 · numeric the digits as text · timestamps, dates and times whole numbers · interval `months days micros` ·
 jsonb PostgreSQL's text of it · float4[] 32-bit floats · float4[][] two counts and 32-bit floats · other arrays JSON.

@@ -46,7 +46,7 @@ def _place(compiler: Compiler, source: Source, alias: str, physical: Physical) -
     compiler.placed[source.alias] = Placed(alias, {name: physical.columns[name] for name, _ in source.columns})
 
 
-def _returning(compiler: Compiler, tree: exp.Expression, physical: Physical) -> str:
+def _returning_sql(compiler: Compiler, tree: exp.Expression, physical: Physical) -> str:
     clause = tree.args.get("returning")
     if clause is None:
         return ""
@@ -90,7 +90,7 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
         rows = f"SELECT {', '.join([*items, *defaults])} FROM ({query}) WHERE true"
     into = f" ({', '.join(names)})" if names else ""
     conflict = _conflict(compiler, tree, physical)
-    return f"{head}INSERT INTO {physical.name}{into} {rows}{conflict}{_returning(compiler, tree, physical)}"
+    return f"{head}INSERT INTO {physical.name}{into} {rows}{conflict}{_returning_sql(compiler, tree, physical)}"
 
 
 def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
@@ -114,7 +114,7 @@ def _update(compiler: Compiler, tree: exp.Update, physical: Physical) -> str:
     _place(compiler, tree.meta["source"], physical.name, physical)
     source = compiler.from_sql(tree)
     sets, where = _sets(compiler, tree, physical), _where(compiler, tree)
-    return f"{head}UPDATE {physical.name} SET {sets}{source}{where}{_returning(compiler, tree, physical)}"
+    return f"{head}UPDATE {physical.name} SET {sets}{source}{where}{_returning_sql(compiler, tree, physical)}"
 
 
 def _sets(compiler: Compiler, tree: exp.Expression, physical: Physical) -> str:
@@ -133,8 +133,8 @@ def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:
     using = tree.args.get("using") or []
     if not using:
         _place(compiler, tree.meta["source"], physical.name, physical)
-        return f"{head}DELETE FROM {physical.name}{_where(compiler, tree)}{_returning(compiler, tree, physical)}"
+        return f"{head}DELETE FROM {physical.name}{_where(compiler, tree)}{_returning_sql(compiler, tree, physical)}"
     _place(compiler, tree.meta["source"], "target", physical)
     relations = ", ".join([f"{physical.name} AS target", *(compiler.relation(node) for node in using)])
     inside = f"SELECT target.{ROW} FROM {relations}{_where(compiler, tree)}"
-    return f"{head}DELETE FROM {physical.name} WHERE {ROW} IN ({inside}){_returning(compiler, tree, physical)}"
+    return f"{head}DELETE FROM {physical.name} WHERE {ROW} IN ({inside}){_returning_sql(compiler, tree, physical)}"

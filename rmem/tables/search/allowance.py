@@ -10,7 +10,7 @@ from typing import Protocol
 from ...forks import new_lock
 
 
-class Held(Protocol):
+class MemoryHolder(Protocol):
     """Something that takes memory."""
 
     @property
@@ -22,13 +22,13 @@ class Allowance:
         self._most = most
         self._lock = new_lock()
         self._total = 0
-        self._held: dict[Held, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
+        self._held: dict[MemoryHolder, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
 
     def bound(self, most: int) -> None:
         """Change the limit."""
         self._most = most
 
-    def use(self, needed: dict[Held, Callable[[], None]]) -> None:
+    def use(self, needed: dict[MemoryHolder, Callable[[], None]]) -> None:
         """Register things in use, each with the function that drops it."""
         with self._lock:
             for held, let_go in needed.items():
@@ -45,13 +45,13 @@ class Allowance:
         for let_go in gone:
             let_go()
 
-    def release(self, those: Iterable[Held]) -> None:
+    def release(self, those: Iterable[MemoryHolder]) -> None:
         """Unregister things that are gone."""
         with self._lock:
             for held in those:
                 self._forget(held)
 
-    def _forget(self, held: Held) -> None:
+    def _forget(self, held: MemoryHolder) -> None:
         size, _ = self._held.pop(held, (0, None))
         self._total -= size
 

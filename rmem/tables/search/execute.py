@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from ..catalog import Table
 from ..deadline import left
-from ..engines.base import Engine, Plan, Rows
+from ..engines.base import Engine, Rows, StatementPlan
 from ..results import Result
 from .indexes import SearchIndexes
 from .plan import SearchPlan, SearchRun, has_search, plan_search, start_search
@@ -22,7 +22,7 @@ _MOST = 4  # a try with more than this part of a table is a try with all
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class BoundStatement:
     """A bound statement with its search plan, if any, and what it needs to run."""
 
     tree: exp.Expression
@@ -32,8 +32,8 @@ class Statement:
     max_rows: int | None = None
     max_bytes: int | None = None
 
-    def plan_on(self, search: SearchRun, candidates: Mapping[str, Rows]) -> Plan:
-        return Plan(
+    def plan_on(self, search: SearchRun, candidates: Mapping[str, Rows]) -> StatementPlan:
+        return StatementPlan(
             tree=self.tree if self.search is None else self.search.tree,
             parameters=self.parameters,
             scores=search.scores,
@@ -44,13 +44,13 @@ class Statement:
         )
 
 
-def run(engine: Engine, indexes: SearchIndexes, statement: Statement) -> Result:
+def run(engine: Engine, indexes: SearchIndexes, statement: BoundStatement) -> Result:
     search = _start(engine, indexes, statement)
     found = _run_on_the_best(engine, search, statement)
     return engine.run(statement.plan_on(search, search.narrowed)) if found is None else found
 
 
-def stream(engine: Engine, indexes: SearchIndexes, statement: Statement, batch_size: int) -> Iterator[Result]:
+def stream(engine: Engine, indexes: SearchIndexes, statement: BoundStatement, batch_size: int) -> Iterator[Result]:
     search = _start(engine, indexes, statement)
     found = _run_on_the_best(engine, search, statement)
     if found is None:
@@ -59,24 +59,24 @@ def stream(engine: Engine, indexes: SearchIndexes, statement: Statement, batch_s
         yield from found.batches(batch_size)
 
 
-def explain(engine: Engine, indexes: SearchIndexes, statement: Statement) -> list[str]:
+def explain(engine: Engine, indexes: SearchIndexes, statement: BoundStatement) -> list[str]:
     search = _start(engine, indexes, statement)
     lines = [] if statement.search is None else statement.search.lines(statement.parameters)
     return lines + engine.explain(statement.plan_on(search, search.narrowed))
 
 
-def _start(engine: Engine, indexes: SearchIndexes, statement: Statement) -> SearchRun:
+def _start(engine: Engine, indexes: SearchIndexes, statement: BoundStatement) -> SearchRun:
     if statement.search is None:
         return SearchRun([], {})
 
     def run_query(query: exp.Expression) -> Result:
         plan = plan_search(query.copy(), statement.catalogue, statement.parameters) if has_search(query) else None
-        return run(engine, indexes, Statement(query, plan, statement.catalogue, statement.parameters))
+        return run(engine, indexes, BoundStatement(query, plan, statement.catalogue, statement.parameters))
 
     return start_search(statement.search, statement.catalogue, indexes, statement.parameters, run_query)
 
 
-def _run_on_the_best(engine: Engine, search: SearchRun, statement: Statement) -> Result | None:
+def _run_on_the_best(engine: Engine, search: SearchRun, statement: BoundStatement) -> Result | None:
     """Return the result if the best rows are enough; None if all rows are needed."""
     plan = statement.search
     ranking = None if plan is None else plan.ranking

@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import StatementTimeoutError
 from ...forks import new_lock
 from ..catalog import Column, Kind, Table
-from ..engines.base import Changes, Rows, SegmentStore
+from ..engines.base import Rows, SegmentStore, TableChanges
 from ..sql.define import SEARCH
 from .allowance import SHARED, Allowance
 from .texts import TextColumn
@@ -37,7 +37,7 @@ SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of t
 class ChangeSource(Protocol):
     """What an index reads from an engine."""
 
-    def changes(self, table: str, columns: Sequence[str], since: int) -> Changes: ...
+    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges: ...
 
 
 class _Follower:
@@ -65,7 +65,7 @@ class _Follower:
                 log.warning("the index of %s.%s is built anew", self.table, self.column.name, exc_info=True)
                 self.start_again()
 
-    def take(self, found: Changes, rows: Rows, values: list[Any]) -> None:
+    def take(self, found: TableChanges, rows: Rows, values: list[Any]) -> None:
         try:
             self.index.change(found.gone, rows, values)
         except BaseException:

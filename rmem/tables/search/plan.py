@@ -50,7 +50,7 @@ class Ranking:
     limit: exp.Expr
     offset: exp.Expr | None
     ties: bool
-    """Whether rows of equal score are told apart by more than their number."""
+    """Whether rows of equal score are ordered by more than their number."""
 
     def counts(self, parameters: Sequence[Any]) -> tuple[int, int] | None:
         """Return LIMIT and OFFSET; None if they are not plain numbers."""
@@ -123,9 +123,11 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
     selects = [tree, *(select for select in tree.find_all(exp.Select) if select is not tree)]
     for select in selects:
         _break_ties(select)
-    inner = [_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))]
+    inner = [
+        _find_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))
+    ]
     kept = [ranking for ranking in inner if ranking is not None]
-    return SearchPlan(tree, operators, _ranking(tree), kept, _thresholds(tree), by_value)
+    return SearchPlan(tree, operators, _find_ranking(tree), kept, _thresholds(tree), by_value)
 
 
 def start_search(
@@ -268,7 +270,7 @@ def _is_real(source: exp.Expr) -> bool:
     return isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and find_cte(source) is None
 
 
-def _ranking(tree: exp.Expr) -> Ranking | None:
+def _find_ranking(tree: exp.Expr) -> Ranking | None:
     found = _leading_score(tree)
     limit = tree.args.get("limit")
     if found is None or not isinstance(limit, exp.Limit) or not _can_be_narrowed(tree, found[1]):

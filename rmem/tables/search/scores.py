@@ -16,8 +16,8 @@ from ...index.bits import Matrix, Vector, least
 from ...index.bm25 import Scored
 from ...recall.fusion import blended, share_of_vector, share_of_words
 from .slots import NO_ROWS, Positions, Rows
-from .texts import Texts
-from .vectors import Stacked, Vectors
+from .texts import TextSnapshot
+from .vectors import Stacked, VectorSnapshot
 
 Values = npt.NDArray[np.float64]
 Rough = npt.NDArray[np.float32]
@@ -155,7 +155,7 @@ class NoScores(SearchScores):
 
 
 class CosineScores(SearchScores):
-    def __init__(self, vectors: Vectors, query: Vector) -> None:
+    def __init__(self, vectors: VectorSnapshot, query: Vector) -> None:
         super().__init__(vectors.rows)
         self._vectors, self._query = vectors, query
 
@@ -170,7 +170,7 @@ class CosineScores(SearchScores):
 
 
 class TextScores(SearchScores):
-    def __init__(self, texts: Texts, question: str) -> None:
+    def __init__(self, texts: TextSnapshot, question: str) -> None:
         super().__init__(texts.rows)
         self._texts, self._question = texts, question
 
@@ -192,9 +192,9 @@ class HybridScores(SearchScores):
 
     def __init__(
         self,
-        vectors: Vectors,
+        vectors: VectorSnapshot,
         query: Vector,
-        texts: Texts,
+        texts: TextSnapshot,
         question: str,
         weight_vector: float,
         weight_words: float,
@@ -244,7 +244,7 @@ class HybridScores(SearchScores):
         return fused, self._share_of_error(error)
 
 
-def _join_rows(texts: Texts, vectors: Vectors) -> _JoinedRows:
+def _join_rows(texts: TextSnapshot, vectors: VectorSnapshot) -> _JoinedRows:
     """Return the joined rows of both, cached while neither changes."""
     known = vectors.beside
     if known is not None and known[0] is texts and isinstance(known[1], _JoinedRows):

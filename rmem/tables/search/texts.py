@@ -36,7 +36,7 @@ class TextColumn:
         self._slots = Slots()
         self._lengths = GrowingArray(np.int32)
         self._postings = Postings()
-        self._texts: Texts | None = None
+        self._texts: TextSnapshot | None = None
         self._unread: dict[int, tuple[str, int]] = {}  # by row, with fingerprints, in the order of reading
 
     @property
@@ -151,17 +151,17 @@ class TextColumn:
         sizes = {segment.arrays[name].shape for name in ("rows", "prints", "lengths")}
         return sizes == {(segment.rows,)} and sound_postings(segment.arrays, "terms", segment.rows)
 
-    def texts(self) -> Texts:
+    def texts(self) -> TextSnapshot:
         """Return a snapshot of all texts."""
         with self.lock:
             self.read()
             if self._texts is None:
                 living = self._slots.live_slots()
-                self._texts = Texts(self._slots.rows, self._lengths.array, living, self._postings, self.lock)
+                self._texts = TextSnapshot(self._slots.rows, self._lengths.array, living, self._postings, self.lock)
             return self._texts
 
 
-class Texts:
+class TextSnapshot:
     """A snapshot of the live texts of a column by position, for BM25."""
 
     def __init__(

@@ -39,7 +39,7 @@ class _Group:
         self.dimension, self._originals = dimension, originals
         self._matrix: GrowingArray | None = GrowingArray(np.float32, (dimension,))
         self._bits: VectorColumns | None = None
-        self.snapshot: Vectors | None = None
+        self.snapshot: VectorSnapshot | None = None
 
     @property
     def nbytes(self) -> int:
@@ -55,7 +55,7 @@ class _Group:
         self.snapshot = None
         self._forget(slots)
         if self.slots.mostly_dead:
-            packed = self.packed(self.slots.between(0, LAST))
+            packed = self.to_arrays(self.slots.between(0, LAST))
             self.slots, self._matrix, self._bits = Slots(), GrowingArray(np.float32, (self.dimension,)), None
             self.absorb(packed)
 
@@ -89,7 +89,7 @@ class _Group:
         if self._originals is not None:
             self._matrix = None
 
-    def packed(self, slots: Positions) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self, slots: Positions) -> dict[str, npt.NDArray[Any]]:
         """Some slots as named arrays."""
         arrays: dict[str, npt.NDArray[Any]] = {"rows": self.slots.rows[slots], "prints": self.slots.prints[slots]}
         if self._matrix is not None:
@@ -113,14 +113,16 @@ class _Group:
         # The scales are copied because they say which vectors are gone.
         self._bits.append_codes(arrays["codes"], arrays["scales"].copy(), arrays.get("signs"), arrays.get("centre"))
 
-    def vectors(self) -> Vectors:
+    def vectors(self) -> VectorSnapshot:
         if self.snapshot is None:
             matrix = None if self._matrix is None else self._matrix.array
-            self.snapshot = Vectors(self.slots.rows, self.slots.live_slots(), matrix, self._bits, self._originals)
+            self.snapshot = VectorSnapshot(
+                self.slots.rows, self.slots.live_slots(), matrix, self._bits, self._originals
+            )
         return self.snapshot
 
 
-class Vectors:
+class VectorSnapshot:
     """A snapshot of the live vectors of one dimension by position."""
 
     def __init__(
@@ -136,7 +138,7 @@ class Vectors:
         self.rows: Rows = rows if living is None else rows[living]
         self.size = int(self.rows.size)
         self._read: Matrix | None = None  # by position
-        self._asked = 0
+        self._requests = 0
         self.beside: tuple[object, object] | None = None
         """The texts of the last hybrid search, and their rows and these side by side."""
 
@@ -149,8 +151,8 @@ class Vectors:
         """Return the cosines of some positions, or of all."""
         matrix = self._matrix
         if matrix is None:
-            self._asked += self.size if at is None else at.size if at.size > _MANY else 0
-            if self._read is None and at is not None and self._asked <= self.size:
+            self._requests += self.size if at is None else at.size if at.size > _MANY else 0
+            if self._read is None and at is not None and self._requests <= self.size:
                 return cosines(self._originals_at(at), query)
             if self._read is None:
                 self._read = self._originals_at(np.arange(self.size))
@@ -265,7 +267,7 @@ class VectorColumn:
                 slots = group.slots.between(first, last)
                 rows += slots.size
                 if slots.size:
-                    arrays |= {f"{dimension}.{name}": array for name, array in group.packed(slots).items()}
+                    arrays |= {f"{dimension}.{name}": array for name, array in group.to_arrays(slots).items()}
             return Segment(first, last, rows, changes, arrays)
 
     def absorb(self, segment: Segment) -> None:
@@ -294,7 +296,7 @@ class VectorColumn:
         with self.lock:
             return sorted(self._groups)
 
-    def vectors(self, dimension: int) -> Vectors:
+    def vectors(self, dimension: int) -> VectorSnapshot:
         """Return a snapshot of all vectors of a dimension."""
         with self.lock:
             group = self._groups.get(dimension)

@@ -1,2 +1,2 @@
-"""Statements in PostgreSQL's dialect: read (`parse`), checked against a list of what is allowed, bound to the tables
-of a workspace with every type known (`bind`), whichever engine runs them later."""
+"""Statements in PostgreSQL's dialect: parsed (`parse`), checked against a list of what is allowed, and bound to the
+tables of a workspace (`bind`), for any engine."""

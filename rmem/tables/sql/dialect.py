@@ -131,7 +131,7 @@ class Parser(PostgresParser):
         return ordered
 
     def _parse_as_command(self, start: Any) -> Any:
-        """sqlglot keeps what it cannot read as it is, and writes it to the log; we refuse it."""
+        """Refuse what sqlglot cannot parse; it would keep the text and log it."""
         self.raise_error(f"{start.text.upper()} … is not understood", start)
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:

@@ -38,7 +38,7 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Pow: "^",
     exp.DPipe: "||",
 }
-_COMPARISONS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -78,8 +78,8 @@ class Expressions(Calls):
         kind = type(node)
         if kind in ARITHMETIC:
             found = self._operator(node, ARITHMETIC[kind], scope)
-        elif kind in _COMPARISONS:
-            found = self._comparison(node, _COMPARISONS[kind], scope)
+        elif kind in COMPARISONS:
+            found = self._comparison(node, COMPARISONS[kind], scope)
         else:
             branch = self._BRANCHES.get(kind)
             if branch is None:

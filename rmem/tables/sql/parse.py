@@ -26,14 +26,14 @@ _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ParsedStatement:
     """A parsed statement: its tree, and whether it is an EXPLAIN."""
 
     tree: exp.Expression
     explain: bool = False
 
 
-def parse(sql: str) -> Statement:
+def parse(sql: str) -> ParsedStatement:
     """Parse exactly one statement."""
     if not isinstance(sql, str):
         raise SqlError(f"sql must be a text, got {type(sql).__name__}")
@@ -58,7 +58,7 @@ def parse(sql: str) -> Statement:
         tokens = tokens[1:]
         if tokens and (tokens[0].text.upper() in ("ANALYZE", "ANALYSE", "VERBOSE") or _is_option(tokens)):
             raise SqlUnsupportedError("options of EXPLAIN are not supported; write EXPLAIN SELECT …")
-    return Statement(_tree(tokens, sql), explain)
+    return ParsedStatement(_tree(tokens, sql), explain)
 
 
 def _tokens(sql: str) -> list[Token]:

@@ -171,10 +171,10 @@ class Predicates(ABC):
             node.meta["operand"] = self._agree_on_type(node.this, exp.Null(), kinds, "=")
             node.meta["columns"] = columns
             return "bool"
-        node.meta["operand"] = self._one_type([node.this, *node.expressions], "=", scope)
+        node.meta["operand"] = self._common_type([node.this, *node.expressions], "=", scope)
         return "bool"
 
-    def _one_type(self, parts: list[exp.Expression], op: str, scope: Scope) -> str:
+    def _common_type(self, parts: list[exp.Expression], op: str, scope: Scope) -> str:
         """Return the type in which several expressions are compared."""
         known = [kind for part in parts if (kind := self.bind(part, scope)) != UNKNOWN] or ["text"]
         kind = known[0]
@@ -186,7 +186,7 @@ class Predicates(ABC):
 
     def _between(self, node: exp.Between, scope: Scope) -> str:
         only(node, "this", "low", "high")
-        node.meta["operand"] = self._one_type([node.this, node.args["low"], node.args["high"]], ">=", scope)
+        node.meta["operand"] = self._common_type([node.this, node.args["low"], node.args["high"]], ">=", scope)
         return "bool"
 
     def _like(self, node: exp.Like | exp.ILike, scope: Scope) -> str:

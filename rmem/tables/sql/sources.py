@@ -1,5 +1,5 @@
-"""Find the source that an alias names where it stands in a bound statement, and the expression behind a column of a
-subquery, of a WITH, or of an ORDER BY."""
+"""Find the source of an alias in a bound statement, and the expression behind a column of a subquery, a WITH or an
+ORDER BY."""
 
 from __future__ import annotations
 

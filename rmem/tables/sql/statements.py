@@ -79,7 +79,7 @@ def _is_default(node: exp.Expression) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
-def _returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
+def _bind_returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
     clause = tree.args.get("returning")
     if clause is None:
         return ()
@@ -125,7 +125,7 @@ def _insert(binder: Binder, tree: exp.Insert) -> Columns:
         targets = _insert_query(binder, body, outer, table, targets, bool(named))
     tree.meta.update(table=table, targets=targets, source=source)
     _conflict(binder, tree, table, scope)
-    return _returning(binder, tree, scope)
+    return _bind_returning(binder, tree, scope)
 
 
 def _insert_rows(
@@ -261,4 +261,4 @@ def _change(binder: Binder, tree: exp.Update | exp.Delete) -> Columns:
         tree.set("expressions", _assignments(binder, tree.expressions, scope, table))
     if tree.args.get("where") is not None:
         binder.expressions.boolean(tree.args["where"].this, scope, "WHERE")
-    return _returning(binder, tree, scope)
+    return _bind_returning(binder, tree, scope)

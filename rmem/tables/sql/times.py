@@ -187,7 +187,7 @@ def read_interval(text: str) -> Interval:
         if found[1]:
             micros += _clock(found[1])
         elif found[2]:
-            more = _scaled(found[2], _UNITS[unit])
+            more = _scale(found[2], _UNITS[unit])
             months, days, micros = months + more[0], days + more[1], micros + more[2]
     if not rest:
         raise _unreadable("interval", text)
@@ -203,7 +203,7 @@ def _clock(text: str) -> int:
     return sign * (int(parts[0]) * HOUR + int(parts[1]) * MINUTE + round(seconds * SECOND))
 
 
-def _scaled(number: str, size: tuple[int, int, int]) -> tuple[int, int, int]:
+def _scale(number: str, size: tuple[int, int, int]) -> tuple[int, int, int]:
     """A number of some unit."""
     months, days, micros = size
     if re.fullmatch(r"[+-]?\d+", number):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .commands import Command
-from .parts import Hooks, Server, server_of
+from .parts import Hooks, McpServerPart, server_of
 from .switches import json_switch
 from .tool import SECONDS, Tool, folder, handlers, skill, user_home
 
@@ -33,7 +33,7 @@ def tool(command: Command) -> Tool:
                 handlers(NAME, EVENTS, command, timeout=SECONDS),
                 matchers=MATCHERS,
             ),
-            Server(servers, {"type": "stdio", **server_of(command)}),
+            McpServerPart(servers, {"type": "stdio", **server_of(command)}),
             skill(home),
         ),
         "SessionStart",

@@ -15,7 +15,7 @@ from .commands import SERVER, Command
 from .parts import server_of
 from .tool import MARK, SECONDS, SKILL, handlers, packaged_text
 
-ABOUT = "The team's shared memory of a codebase: what was learned, decided and fixed, told to agents when it fits."
+ABOUT = "The team's shared memory of a codebase: what was learned, decided and fixed, shown to agents when it fits."
 HOME = "https://github.com/remanence/rmem"
 
 

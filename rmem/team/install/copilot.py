@@ -6,7 +6,7 @@ import json
 import os
 
 from .commands import Command, parse_hook
-from .parts import Server, Whole, server_of
+from .parts import McpServerPart, Whole, server_of
 from .switches import json_switch
 from .tool import SECONDS, Tool, folder, skill, user_home
 
@@ -26,7 +26,7 @@ def tool(command: Command) -> Tool:
         ("copilot",),
         (
             Whole(home / "hooks" / "remanence.json", _hooks(command), _ours, "hooks", EVENTS, _command),
-            Server(home / "mcp-config.json", {"type": "local", **server_of(command), "tools": ["*"]}),
+            McpServerPart(home / "mcp-config.json", {"type": "local", **server_of(command), "tools": ["*"]}),
             skill(home),
         ),
         "sessionStart",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .commands import Command
-from .parts import Hooks, Server, server_of
+from .parts import Hooks, McpServerPart, server_of
 from .tool import SECONDS, Tool, skill, user_home
 
 NAME = "cursor"
@@ -23,7 +23,7 @@ def tool(command: Command) -> Tool:
         ("cursor", "cursor-agent"),
         (
             Hooks(home / "hooks.json", NAME, wanted, grouped=False, beside={"version": 1}),
-            Server(home / "mcp.json", server_of(command)),
+            McpServerPart(home / "mcp.json", server_of(command)),
             skill(home),
         ),
         "sessionStart",

@@ -22,7 +22,7 @@ _LONGEST = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileSnapshot:
     """A file as it was read. `path` is the tool's name for it, `target` resolves links; `data` is None if it does not
     exist."""
 
@@ -41,7 +41,7 @@ class Seen:
         return (f"{_BOM}{text}" if marked else text).encode()
 
 
-def read(path: Path) -> Seen:
+def read(path: Path) -> FileSnapshot:
     """Read a file that may be missing; refuse one that could not be written back."""
     try:
         target = path.resolve()
@@ -54,7 +54,7 @@ def read(path: Path) -> Seen:
     except FileNotFoundError:
         if path.is_symlink() and not target.parent.is_dir():
             raise ConfigError(f"{path} is a link to {target}, and there is no such folder") from None
-        return Seen(path, target)
+        return FileSnapshot(path, target)
     except NotADirectoryError:
         raise ConfigError(f"{path} cannot be there: a part of that path is a file") from None
     except (OSError, RuntimeError) as error:
@@ -63,10 +63,10 @@ def read(path: Path) -> Seen:
         data.decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text: byte {error.start} is not") from None
-    return Seen(path, target, data, stat.S_IMODE(found.st_mode))
+    return FileSnapshot(path, target, data, stat.S_IMODE(found.st_mode))
 
 
-def write(seen: Seen, data: bytes | None) -> list[Path]:
+def write(seen: FileSnapshot, data: bytes | None) -> list[Path]:
     """Replace a file (None removes it) unless it changed since it was read; return the created folders."""
     if seen.mode is not None and not seen.mode & 0o222:
         raise ConfigError(f"{seen.path} is read-only")
@@ -120,7 +120,7 @@ def _reason(error: BaseException) -> str:
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """What was done to a file: `before` and `after` are hashes (None: no file), `backup` the first copy of what was
     there, `made` the paths inside it that were made for our entries."""
 
@@ -137,19 +137,19 @@ class Ledger:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = config.home() / "team" if folder is None else folder
         self.path = self.folder / "installed.json"
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, LedgerEntry] = {}
         self.folders: list[str] = []
         try:
             saved = json.loads(self.path.read_text(encoding="utf-8"))
-            self.entries = {key: Entry(**entry) for key, entry in saved["files"].items()}
+            self.entries = {key: LedgerEntry(**entry) for key, entry in saved["files"].items()}
             self.folders = [str(made) for made in saved["folders"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             pass  # without a ledger our entries are still known by their form; only exact restoring is lost
 
-    def entry(self, path: Path) -> Entry | None:
+    def entry(self, path: Path) -> LedgerEntry | None:
         return self.entries.get(str(path))
 
-    def original(self, seen: Seen) -> tuple[bool, bytes | None]:
+    def original(self, seen: FileSnapshot) -> tuple[bool, bytes | None]:
         """Return whether a file is unchanged since our edit, and its earlier contents (None: no file)."""
         entry = self.entry(seen.path)
         if entry is None or entry.after is None or entry.after != digest(seen.data):
@@ -163,21 +163,27 @@ class Ledger:
         return digest(data) == entry.before, data
 
     def record_install(
-        self, agent: str, seen: Seen, data: bytes, made: Sequence[Sequence[str]], folders: list[Path], clean: bool
+        self,
+        agent: str,
+        seen: FileSnapshot,
+        data: bytes,
+        made: Sequence[Sequence[str]],
+        folders: list[Path],
+        clean: bool,
     ) -> None:
         """Record a written file. An entry that still describes the file keeps its first backup; earlier contents count
         as original only if `clean`, without entries of ours."""
         entry, backup = self.entry(seen.path), self.keep(agent, seen)
         following = entry is not None and entry.after is not None and entry.after == digest(seen.data)
         if entry is None or not following:
-            entry = Entry(agent, digest(seen.data), None, backup, [] if entry is None else entry.made)
+            entry = LedgerEntry(agent, digest(seen.data), None, backup, [] if entry is None else entry.made)
         entry.after = digest(data) if clean or following else None
         entry.made += [list(path) for path in made if list(path) not in entry.made]
         self.folders += [str(folder) for folder in folders if str(folder) not in self.folders]
         self.entries[str(seen.path)] = entry
         self._save()
 
-    def record_removal(self, seen: Seen) -> None:
+    def record_removal(self, seen: FileSnapshot) -> None:
         """Drop a file's entry and remove empty folders that we created."""
         self.entries.pop(str(seen.path), None)
         for folder in sorted(self.folders, key=len, reverse=True):
@@ -186,7 +192,7 @@ class Ledger:
         self.folders = [folder for folder in self.folders if Path(folder).is_dir()]
         self._save()
 
-    def keep(self, agent: str, seen: Seen) -> str | None:
+    def keep(self, agent: str, seen: FileSnapshot) -> str | None:
         """Copy a file to the backup folder, readable by this user only."""
         if seen.data is None:
             return None

@@ -1,10 +1,10 @@
-"""Gemini CLI: hooks and MCP servers in settings.json, skills in the folder that several tools share (of a skill that
-is there and in its own folder too, it complains)."""
+"""Gemini CLI: hooks and MCP servers in settings.json, skills in the shared folder. Not in its own folder too: Gemini
+warns about a duplicate skill."""
 
 from __future__ import annotations
 
 from .commands import Command
-from .parts import Hooks, Server, server_of
+from .parts import Hooks, McpServerPart, server_of
 from .switches import json_switch
 from .tool import SECONDS, Tool, folder, handlers, skill, user_home
 
@@ -23,7 +23,7 @@ def tool(command: Command) -> Tool:
         ("gemini",),
         (
             Hooks(settings, NAME, handlers(NAME, EVENTS, command, name="remanence", timeout=SECONDS * 1000)),
-            Server(settings, server_of(command)),
+            McpServerPart(settings, server_of(command)),
             skill(place / ".agents"),
         ),
         "SessionStart",

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .commands import Command
-from .parts import Server, server_of
+from .parts import McpServerPart, server_of
 from .tool import Tool, folder, skill, user_home
 
 _CONFIG = "~/.config"
 
 
-class Row(NamedTuple):
+class ToolRow(NamedTuple):
     """A tool's folder, what moves it, its file of MCP servers with the key they are under, and where its skills are.
 
     `servers` are names below `home`: the first that exists, or else the first. `moved` is an environment variable that
@@ -41,7 +41,7 @@ def _local(command: Command) -> dict[str, Any]:
 
 # The pages that each row was written from are listed in docs/install.md.
 ROWS = {
-    "amp": Row(
+    "amp": ToolRow(
         "Amp",
         ("amp",),
         f"{_CONFIG}/amp",
@@ -49,7 +49,7 @@ ROWS = {
         under="amp.mcpServers",
         file_moved="AMP_SETTINGS_FILE",
     ),
-    "cline": Row(
+    "cline": ToolRow(
         "Cline",
         ("cline",),
         "~/.cline",
@@ -57,7 +57,7 @@ ROWS = {
         moved="CLINE_DIR",
         file_moved="CLINE_MCP_SETTINGS_PATH",
     ),
-    "kilo": Row(
+    "kilo": ToolRow(
         "Kilo Code",
         ("kilo",),
         f"{_CONFIG}/kilo",
@@ -66,10 +66,10 @@ ROWS = {
         skills="~/.kilo",
         value=_local,
     ),
-    "kiro": Row("Kiro", ("kiro", "kiro-cli"), "~/.kiro", ("settings/mcp.json",)),
-    "qwen": Row("Qwen Code", ("qwen",), "~/.qwen", ("settings.json",), moved="QWEN_HOME"),
-    "windsurf": Row("Windsurf", ("windsurf",), "~/.codeium/windsurf", ("mcp_config.json",)),
-    "zed": Row(
+    "kiro": ToolRow("Kiro", ("kiro", "kiro-cli"), "~/.kiro", ("settings/mcp.json",)),
+    "qwen": ToolRow("Qwen Code", ("qwen",), "~/.qwen", ("settings.json",), moved="QWEN_HOME"),
+    "windsurf": ToolRow("Windsurf", ("windsurf",), "~/.codeium/windsurf", ("mcp_config.json",)),
+    "zed": ToolRow(
         "Zed", ("zed", "zeditor"), f"{_CONFIG}/zed", ("settings.json",), under="context_servers", skills="~/.agents"
     ),
 }
@@ -81,7 +81,7 @@ def tool(name: str, command: Command) -> Tool:
     paths = [home / file for file in row.servers]
     servers = folder(row.file_moved, next((path for path in paths if path.exists()), paths[0]))
     skills = _place(row.skills) if row.skills else home
-    parts = (Server(servers, row.value(command), row.under), skill(skills))
+    parts = (McpServerPart(servers, row.value(command), row.under), skill(skills))
     note = f"New sessions of {row.title} use it by MCP; nothing is captured by itself there."
     return Tool(name, row.title, home, row.programs, parts, note=note)
 

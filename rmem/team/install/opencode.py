@@ -6,7 +6,7 @@ import json
 import re
 
 from .commands import Command
-from .parts import Server, Whole
+from .parts import McpServerPart, Whole
 from .tool import MARK, Tool, folder, packaged_text, skill, user_home
 
 NAME = "opencode"
@@ -32,7 +32,7 @@ def tool(command: Command) -> Tool:
         ("opencode",),
         (
             Whole(home / "plugins" / "remanence.js", plugin, lambda text: MARK in text, "hooks", EVENTS, _command),
-            Server(settings or home / "opencode.json", value, under="mcp"),
+            McpServerPart(settings or home / "opencode.json", value, under="mcp"),
             skill(home),
         ),
         "session.created",

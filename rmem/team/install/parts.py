@@ -16,7 +16,7 @@ Made = list[tuple[str, ...]]
 
 
 @dataclass(slots=True)
-class State:
+class PartState:
     """How much of a part is installed: what is wired, missing, or ours but outdated."""
 
     wired: list[str] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Part(Protocol):
         """Return the text without this part; None if the file is ours alone. Remove empty containers only if they are
         in `made` (None: all of them)."""
 
-    def state(self, text: str | None) -> State: ...
+    def state(self, text: str | None) -> PartState: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ class Hooks:
                     document.remove((key,))
         return document.text
 
-    def state(self, text: str | None) -> State:
+    def state(self, text: str | None) -> PartState:
         document = Document(text or "")
-        found = State()
+        found = PartState()
         for event, handler in self.handlers.items():
             place = next(self._ours(document, event), None)
             if place is None:
@@ -158,7 +158,7 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class McpServerPart:
     """Our entry among the MCP servers of a JSON file."""
 
     path: Path
@@ -192,7 +192,7 @@ class Server:
                 document.remove((self.under,))
         return document.text
 
-    def state(self, text: str | None) -> State:
+    def state(self, text: str | None) -> PartState:
         return server_state(Document(text or "").get(self._at), self.value)
 
 
@@ -216,11 +216,11 @@ class Whole:
     def remove(self, text: str, made: Made | None) -> str | None:
         return None if self.ours(text) else text
 
-    def state(self, text: str | None) -> State:
+    def state(self, text: str | None) -> PartState:
         names = list(self.events) or [self.role]
         if text is None or not self.ours(text):
-            return State(missing=names)
-        return State(wired=names) if text == self.content else State(outdated=names)
+            return PartState(missing=names)
+        return PartState(wired=names) if text == self.content else PartState(outdated=names)
 
     def command(self, text: str, event: str) -> str | None:
         return self.command_in(text, event) if self.ours(text) else None
@@ -231,14 +231,14 @@ def server_of(command: Command) -> dict[str, Any]:
     return {"command": command.program, "args": command.arguments}
 
 
-def server_state(there: Any, wanted: Mapping[str, Any]) -> State:
+def server_state(there: Any, wanted: Mapping[str, Any]) -> PartState:
     """Compare an MCP server entry with ours."""
     if there is None:
-        return State(missing=[SERVER])
+        return PartState(missing=[SERVER])
     if not serves(words_of(there)):
-        return State(wired=[SERVER], note="an entry of your own, which is left alone")
+        return PartState(wired=[SERVER], note="an entry of your own, which is left alone")
     same = all(there.get(key) == wanted[key] for key in ("command", "args") if key in wanted)
-    return State(wired=[SERVER]) if same else State(outdated=[SERVER])
+    return PartState(wired=[SERVER]) if same else PartState(outdated=[SERVER])
 
 
 def words_of(server: Any) -> list[Any] | None:

@@ -10,22 +10,22 @@ from pathlib import Path
 
 from ...errors import ConfigError
 from . import files
-from .files import Ledger, Seen
+from .files import FileSnapshot, Ledger
 from .parts import Made, Part
 from .tool import Tool
 
 _WIDEST = 160
-Planner = Callable[[Seen, Sequence[Part]], "Change | None"]
+Planner = Callable[[FileSnapshot, Sequence[Part]], "FileChange | None"]
 
 
 @dataclass(slots=True)
-class Change:
+class FileChange:
     """One file: what it is now, what it will be (None: gone), and in words what differs. `clean` if nothing of ours is
     in it now, `known` if nobody but us wrote what is there now."""
 
-    seen: Seen
+    seen: FileSnapshot
     after: bytes | None
-    told: list[str]
+    summary: list[str]
     made: Made = field(default_factory=list)
     clean: bool = True
     known: bool = False
@@ -47,26 +47,26 @@ class Change:
 
 
 @dataclass(slots=True)
-class Plan:
+class InstallPlan:
     """All changes for one tool, or the reason why there are none."""
 
     tool: Tool
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
     refused: str = ""
 
 
-def plan_install(tool: Tool) -> Plan:
+def plan_install(tool: Tool) -> InstallPlan:
     """Plan what is missing or outdated."""
     return _plan(tool, _with_parts)
 
 
-def plan_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> Plan:
+def plan_uninstall(tool: Tool, ledger: Ledger, staying: Sequence[Tool] = ()) -> InstallPlan:
     """Plan the removal of what is ours. Keep a file that a `staying` tool also needs."""
     needed = {part.path for other in staying if _is_wired(other) for part in other.parts}
     return _plan(tool, lambda seen, parts: None if seen.path in needed else _without_parts(seen, parts, ledger))
 
 
-def distinct(plans: Sequence[Plan]) -> None:
+def distinct(plans: Sequence[InstallPlan]) -> None:
     """Leave a file that several tools share to the first of them."""
     taken: set[Path] = set()
     for plan in plans:
@@ -74,9 +74,9 @@ def distinct(plans: Sequence[Plan]) -> None:
         taken |= {change.path for change in plan.changes}
 
 
-def install(plan: Plan, ledger: Ledger) -> None:
+def install(plan: InstallPlan, ledger: Ledger) -> None:
     """Apply the plan. If a file cannot be written, restore those before it."""
-    done: list[Change] = []
+    done: list[FileChange] = []
     try:
         for change in plan.changes:
             data = change.after or b""
@@ -88,9 +88,9 @@ def install(plan: Plan, ledger: Ledger) -> None:
         raise
 
 
-def uninstall(plan: Plan, ledger: Ledger) -> None:
+def uninstall(plan: InstallPlan, ledger: Ledger) -> None:
     """Apply the plan. Back up files that changed since the install."""
-    done: list[Change] = []
+    done: list[FileChange] = []
     try:
         for change in plan.changes:
             if not change.known:
@@ -104,8 +104,8 @@ def uninstall(plan: Plan, ledger: Ledger) -> None:
         ledger.record_removal(change.seen)
 
 
-def _plan(tool: Tool, change_of: Planner) -> Plan:
-    plan = Plan(tool)
+def _plan(tool: Tool, change_of: Planner) -> InstallPlan:
+    plan = InstallPlan(tool)
     for path in dict.fromkeys(part.path for part in tool.parts):
         parts = [part for part in tool.parts if part.path == path]
         try:
@@ -124,7 +124,7 @@ def _plan(tool: Tool, change_of: Planner) -> Plan:
     return plan
 
 
-def _with_parts(seen: Seen, parts: Sequence[Part]) -> Change | None:
+def _with_parts(seen: FileSnapshot, parts: Sequence[Part]) -> FileChange | None:
     text = seen.text
     made: Made = []
     steps: list[str] = []
@@ -137,10 +137,10 @@ def _with_parts(seen: Seen, parts: Sequence[Part]) -> Change | None:
         steps += [f"add {_describe(part, what)}" for what in state.missing]
         steps += [f"renew {_describe(part, what)}" for what in state.outdated]
     data = seen.encode(text or "")
-    return None if data == seen.data else Change(seen, data, steps, made, clean)
+    return None if data == seen.data else FileChange(seen, data, steps, made, clean)
 
 
-def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change | None:
+def _without_parts(seen: FileSnapshot, parts: Sequence[Part], ledger: Ledger) -> FileChange | None:
     if seen.data is None:
         return None
     steps: list[str] = []
@@ -154,11 +154,11 @@ def _without_parts(seen: Seen, parts: Sequence[Part], ledger: Ledger) -> Change 
             text = part.remove(text, made)
     restorable, original = ledger.original(seen)
     if restorable:
-        return Change(seen, original, steps, known=True)
+        return FileChange(seen, original, steps, known=True)
     if text == seen.text:
         return None
     ours_alone = entry is not None and entry.before is None and (text or "").strip() in ("", "{}")
-    return Change(seen, None if text is None or ours_alone else seen.encode(text), steps)
+    return FileChange(seen, None if text is None or ours_alone else seen.encode(text), steps)
 
 
 def _is_wired(tool: Tool) -> bool:
@@ -170,7 +170,7 @@ def _is_wired(tool: Tool) -> bool:
     return bool(state.wired or state.outdated) and not state.note
 
 
-def _put_back(done: Sequence[Change], ledger: Ledger) -> None:
+def _put_back(done: Sequence[FileChange], ledger: Ledger) -> None:
     for change in reversed(done):
         files.write(files.read(change.path), change.seen.data)
         if change.seen.data is None:

@@ -13,7 +13,7 @@ from .. import backlog, health, paths
 from ..identity import repository
 from ..repository_file import find, read_settings
 from . import AGENTS, Command, files, tool
-from .parts import State
+from .parts import PartState
 from .selftest import try_hook
 from .tool import Tool
 
@@ -50,7 +50,7 @@ def agent_report(tool: Tool) -> dict[str, Any]:
             state = part.state(files.read(part.path).text)
         except ConfigError as error:
             problems.append(f"{part.path}: {error}" if str(part.path) not in str(error) else str(error))
-            state = State()
+            state = PartState()
         report[part.role] = {
             "file": str(part.path),
             "wired": state.wired,

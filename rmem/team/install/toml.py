@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import ConfigError
 from ...extras import require
 from .commands import SERVER, serves
-from .parts import Made, State, server_state, words_of
+from .parts import Made, PartState, server_state, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class TomlServer:
             del document[self.under]
         return _verify(text, tomlkit.dumps(document), expected)
 
-    def state(self, text: str | None) -> State:
+    def state(self, text: str | None) -> PartState:
         servers = _read(text or "").get(self.under)
         return server_state(servers.get(SERVER) if isinstance(servers, dict) else None, self.value)
 

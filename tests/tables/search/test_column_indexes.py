@@ -57,7 +57,7 @@ def test_bm25_follows_a_column_through_its_changes(steps, question):
     words, _, table = followed(steps)
     expected, possible = bm25({row: text for row, (text, _) in table.items()}, question)
     scores = TextScores(words.texts(), question)
-    assert words.texts().scored(question).possible == pytest.approx(possible)
+    assert words.texts().score(question).possible == pytest.approx(possible)
     assert as_dict(scores) == pytest.approx(expected, abs=1e-5)
     for row, (text, _) in table.items():
         assert (scores.of(row) is None) == (text is None)

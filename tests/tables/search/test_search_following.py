@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rmem.tables.catalog import Column, Kind, Table, Type
-from rmem.tables.engines.base import Changes
+from rmem.tables.engines.base import TableChanges
 from rmem.tables.search.allowance import Allowance
 from rmem.tables.search.indexes import SearchIndexes
 from rmem.tables.search.scores import TextScores
@@ -74,7 +74,7 @@ class Tables:
         self.asked.append((table, tuple(columns), since))
         rows = [] if since == self.version else list(self.texts[table])
         values = [tuple(self.texts[table][row] for _ in columns) for row in rows]
-        return Changes(self.version, np.empty(0, np.int64), np.array(rows, np.int64), values, whole=bool(rows))
+        return TableChanges(self.version, np.empty(0, np.int64), np.array(rows, np.int64), values, whole=bool(rows))
 
 
 def table(name, *columns):

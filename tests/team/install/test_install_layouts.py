@@ -17,8 +17,8 @@ from rmem.team.dialects import dialect
 from rmem.team.install import AGENTS, Command, tool
 from rmem.team.install.files import Ledger
 from rmem.team.install.jsonc import Document
-from rmem.team.install.parts import Server, server_of
-from rmem.team.install.plan import Plan, install, plan_install, plan_uninstall, uninstall
+from rmem.team.install.parts import McpServerPart, server_of
+from rmem.team.install.plan import InstallPlan, install, plan_install, plan_uninstall, uninstall
 from rmem.team.install.status import agent_report
 from rmem.team.install.tool import Tool, skill
 
@@ -204,14 +204,14 @@ def laid_out(home: Path, agent: str, change: str = "") -> dict[str, bytes | None
     return everything(home)
 
 
-def installed(agent: str, command: Command | None = None) -> Plan:
+def installed(agent: str, command: Command | None = None) -> InstallPlan:
     plan = plan_install(tool(agent, command))
     assert not plan.refused
     install(plan, Ledger())
     return plan
 
 
-def uninstalled(agent: str) -> Plan:
+def uninstalled(agent: str) -> InstallPlan:
     ledger = Ledger()
     plan = plan_uninstall(tool(agent), ledger)
     assert not plan.refused
@@ -296,7 +296,9 @@ def test_a_command_that_moved_is_renewed_in_its_place(agent, home):
 
 def test_a_tool_without_hooks_is_complete_with_its_server_and_skill(home):
     folder = home / ".other"
-    other = Tool("other", "Other", folder, (), (Server(folder / "mcp.json", server_of(Command())), skill(folder)))
+    other = Tool(
+        "other", "Other", folder, (), (McpServerPart(folder / "mcp.json", server_of(Command())), skill(folder))
+    )
     told = agent_report(other)
     assert (told["state"], told["hooks"], told["self_test"]) == ("not installed", None, None)
     install(plan_install(other), Ledger())
