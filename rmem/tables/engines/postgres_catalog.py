@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 from ... import receipts
 from ...errors import StoreMovedError, StoreVersionError
 from ..catalog import Table, table_from_json
+from . import postgres_guards
 from .postgres_link import Connection, Frame, Link
 
 LAYOUT = 1
@@ -89,8 +90,13 @@ class Tenant:
 
 def tenant_of(link: Link, name: str) -> Tenant:
     """The tenant of that name, made if there is none."""
-    found = link.read(OWN, lambda connection: _found(connection, name))
+    found = link.read(OWN, lambda connection: _found(connection, name) if _has_functions(connection) else None)
     return found or link.write(OWN, lambda connection: _made(connection, name))
+
+
+def _has_functions(connection: Connection) -> bool:
+    sql = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    return connection.execute(sql, [postgres_guards.SCHEMA]).fetchone() is not None
 
 
 def _found(connection: Connection, name: str) -> Tenant | None:
@@ -106,6 +112,7 @@ def _found(connection: Connection, name: str) -> Tenant | None:
 def _made(connection: Connection, name: str) -> Tenant:
     connection.execute(_LOCK)
     connection.execute(_LAYOUT)
+    connection.execute(postgres_guards.layout().encode())
     if found := _found(connection, name):
         return found
     schema = schema_name(name)
