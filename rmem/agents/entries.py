@@ -15,10 +15,11 @@ from ..models import Memory
 
 class MemoryEntry(dict[str, Any]):
     """One memory in the documented structure. `score` is how well it fits the question, where there was one; `tier` is
-    where it was found."""
+    where it was found; `place` is the memory's."""
 
     score: float | None
     tier: str
+    place: str | None
     recall: Recall | None = None
     """The recall that found this memory, if it was found by words or by similarity."""
 
@@ -28,6 +29,7 @@ class MemoryEntry(dict[str, Any]):
         self["contents"] = (restore if attachments else without_attachments)(memory.contents)
         self.score = score
         self.tier = memory.tier
+        self.place = memory.place
 
     def useful(self, useful: bool = True) -> None:
         """Give feedback: whether this memory helped to answer the question; `rmem eval online` reads it. For results of
@@ -42,13 +44,13 @@ class MemoryEntry(dict[str, Any]):
             raise MemoryInputError.caused_by(error) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _entry, (dict(self), self.score, self.tier)
+        return _entry, (dict(self), self.score, self.tier, self.place)
 
 
-def _entry(data: dict[str, Any], score: float | None, tier: str) -> MemoryEntry:
+def _entry(data: dict[str, Any], score: float | None, tier: str, place: str | None = None) -> MemoryEntry:
     entry = MemoryEntry.__new__(MemoryEntry)
     entry.update(data)
-    entry.score, entry.tier = score, tier
+    entry.score, entry.tier, entry.place = score, tier, place
     return entry
 
 

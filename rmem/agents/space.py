@@ -425,18 +425,21 @@ class MemorySpace:
                     )
             return history
 
-    def changes_between(self, first_step: int, second_step: int) -> dict[str, dict[str, Any]]:
+    def changes_between(
+        self, first_step: int, second_step: int, *, known: Callable[[Memory], bool] | None = None
+    ) -> dict[str, dict[str, Any]]:
         """Return what differs between the states at two steps (the last ones stored at or before them): for each path
-        `{"before": …, "after": …}`, without the side that lacks it."""
+        `{"before": …, "after": …}`, without the side that lacks it. Only states that are `known` count."""
         with raise_retrieval_error(self.agent_id):
             before, after = (
-                self._state_at(name, step) for name, step in (("first_step", first_step), ("second_step", second_step))
+                self._state_at(name, step, known)
+                for name, step in (("first_step", first_step), ("second_step", second_step))
             )
             return changed_paths(before, after)
 
-    def _state_at(self, name: str, step: int) -> dict[str, Any]:
+    def _state_at(self, name: str, step: int, known: Callable[[Memory], bool] | None) -> dict[str, Any]:
         where = Filter.of(self._where("state"), max_step=checks.whole(name, step))
-        found = self._search.ordered("step", where, None, newest=True, limit=1)
+        found = self._search.ordered("step", where, None, newest=True, limit=1, keep=known)
         if not found:
             raise InputError(f"{name} must be a step with a state at or before it, got {step}", field=name)
         contents: dict[str, Any] = found[0]["contents"]

@@ -364,6 +364,12 @@ class Control(Forking):
             rows = link.execute(asked.order_by("member").limit(limit)).all()
         return [Member(row.member, Role(row.role), workspace, row.created) for row in rows]
 
+    def all_members(self, org: str, workspace: str) -> list[str]:
+        """The names of all who have a role in a workspace (by its id) or in its organisation."""
+        asked = sa.select(MEMBERS.c.member).where(MEMBERS.c.org == org, MEMBERS.c.workspace.in_(("", workspace)))
+        with self.reading() as link:
+            return list(link.execute(asked.distinct()).scalars())
+
     def set_member(self, org: str, member: str, role: Role, workspace: str | None = None) -> Member:
         """Give somebody a role, or another one. Whoever has no role (any more) begins without tokens."""
         kept = Member(checks.name("member", member, maximum=200), Role(role), workspace, time.time())

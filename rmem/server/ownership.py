@@ -41,13 +41,18 @@ def check_change(access: Access, memory: Memory) -> None:
         )
 
 
+def check_place(access: Access, place: str) -> None:
+    """Refuse to write into a colleague's personal place."""
+    if not is_visible(access, place):
+        raise HTTPException(403, f"place: personal memories of others than {access.member!r} cannot be written")
+
+
 def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a memory to remember, with its author; refuse one in somebody else's name, and one that would take
     the place of another member's."""
     given, place = dict(fields), fields.get("place")
     if isinstance(place, str):
-        if not is_visible(access, place):
-            raise HTTPException(403, f"place: personal memories of others than {access.member!r} cannot be written")
+        check_place(access, place)
         if _is_shared(place) or place.startswith(_PERSONAL):
             if given.setdefault("actor", access.member) not in (None, access.member):
                 raise HTTPException(
@@ -64,8 +69,8 @@ def check_fields(access: Access, memory: Memory, changes: Mapping[str, Any]) -> 
     """Refuse a change that would give a memory another author, or make it somebody else's personal one."""
     check_change(access, memory)
     place, actor = changes.get("place", memory.place), changes.get("actor", memory.actor)
-    if isinstance(place, str) and not is_visible(access, place):
-        raise HTTPException(403, f"place: personal memories of others than {access.member!r} cannot be written")
+    if isinstance(place, str):
+        check_place(access, place)
     shared = _is_shared(memory.place) or (isinstance(place, str) and (_is_shared(place) or place.startswith(_PERSONAL)))
     if shared and "actor" in changes and actor != memory.actor and actor != access.member:
         raise HTTPException(403, "actor: the author of a shared memory cannot be changed")
@@ -97,13 +102,25 @@ def check_lines(access: Access, lines: Iterable[bytes]) -> None:
 
 
 def hidden(access: Access, where: Filter) -> list[Memory]:
-    """Return the memories inside a filter that whoever asks may not know of."""
-    told = where.to_dict()
+    """Return the memories inside a filter that whoever asks may not know of: those with the tag of personal ones, which
+    team memories have, also of members who left; and those in the places of other members."""
+    told, found = where.to_dict(), dict[str, Memory]()
     tags = told.get("tags", {})
-    if tags.get("scope", "personal") != "personal":
-        return []
-    found = access.brain.store.select(Filter.of({**told, "tags": {**tags, **_SCOPE}}))
-    return [memory for memory in found if not is_visible(access, memory.place)]
+    places = _places_of_others(access)
+    if "place" in told:
+        places &= set(told["place"])
+    if tags.get("scope", "personal") == "personal":
+        tagged = access.brain.store.select(Filter.of({**told, "tags": {**tags, **_SCOPE}}))
+        found |= {memory.memory_id: memory for memory in tagged}
+    if places:
+        there = access.brain.store.select(Filter.of({**told, "place": sorted(places)}))
+        found |= {memory.memory_id: memory for memory in there}
+    return [memory for memory in found.values() if not is_visible(access, memory.place)]
+
+
+def _places_of_others(access: Access) -> set[str]:
+    members = access.service.control.all_members(access.org, access.workspace_id)
+    return {f"{_PERSONAL}{member}" for member in members if member != access.member}
 
 
 def visible(access: Access, memories: Iterable[Memory]) -> list[Memory]:
@@ -118,11 +135,7 @@ def is_known(access: Access, memory_id: str) -> bool:
 
 def known_entries(access: Access, entries: Iterable[MemoryEntry]) -> list[MemoryEntry]:
     """Entries of an agent's memory without those of others' personal memories."""
-    return [
-        entry
-        for entry in entries
-        if entry["contents"].get("scope") != "personal" or is_known(access, entry["memory_id"])
-    ]
+    return [entry for entry in entries if is_visible(access, entry.place)]
 
 
 def _is_shared(place: str | None) -> bool:

@@ -177,6 +177,9 @@ class _Answer:
         asks = scope["path"].endswith("/query") or scope["method"] == "GET"
         self._limit = limits.statement_seconds if asks else limits.stream_seconds
         self._started = False
+        self._start: Message | None = None
+        """Status and headers, held back until there is a part to send with them: a worker that ends in between has not
+        answered."""
         self._last: bytes | None = None
         """The last part, held back until the worker is done, so that the next request finds it free."""
         self.whole = False
@@ -189,8 +192,11 @@ class _Answer:
             while not self.whole:
                 await self._handle(await self._next(), gone)
         except TimeoutError:
-            await self._too_long()
+            if not await self._forward_last():
+                await self._too_long()
         except (OSError, asyncio.IncompleteReadError) as error:
+            if await self._forward_last():
+                return
             if self._started:
                 raise WorkerFailedError("the worker ended unexpectedly") from error
             log.error("the worker of request %s ended unexpectedly", self._context.id)
@@ -217,7 +223,7 @@ class _Answer:
         elif note["type"] == "start":
             self._scope["route"] = Route(note["route"]) if note["route"] else None
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in note["headers"]]
-            await self._forward({"type": "http.response.start", "status": note["status"], "headers": headers})
+            self._start = {"type": "http.response.start", "status": note["status"], "headers": headers}
         elif note["type"] == "body":
             if note["more"]:
                 await self._forward({"type": "http.response.body", "body": frame.body, "more_body": True})
@@ -231,11 +237,21 @@ class _Answer:
             self._context.note_write(note["written"])
             if note["failed"]:
                 raise WorkerFailedError(note["failed"])
-            if self._last is not None:
-                await self._forward({"type": "http.response.body", "body": self._last, "more_body": False})
+            await self._forward_last()
+
+    async def _forward_last(self) -> bool:
+        """Send the last part if it came: the answer is whole then, whatever became of the worker."""
+        if self._last is None:
+            return False
+        last, self._last = self._last, None
+        await self._forward({"type": "http.response.body", "body": last, "more_body": False})
+        return True
 
     async def _forward(self, message: Message) -> None:
         self._started = True
+        if self._start is not None:
+            start, self._start = self._start, None
+            await self._send(start)
         await self._send(message)
 
     async def _too_long(self) -> None:

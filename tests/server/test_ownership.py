@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -50,6 +51,90 @@ def test_nobody_reads_a_colleagues_personal_memory(people, method, path, body):
         answer = people[name].request(method, AT + path, json=body)
         assert SECRET not in answer.text, name
         assert "team-mine" not in answer.text or answer.status_code == 404, name
+
+
+PLAIN = "Zanzibar runs on port 5433"
+AGENT = f"{AT}/agents/codex"
+
+
+@pytest.fixture
+def plain(people):
+    """A state in ann's personal place that nothing else marks as personal, and one of everybody."""
+    mine = {
+        "text": PLAIN,
+        "type": "state",
+        "place": "personal:ann",
+        "id": "plain",
+        "agent": "codex",
+        "session": "s-ann",
+    }
+    ours = {"text": "idle", "type": "state", "id": "ours", "agent": "codex"}
+    for memory, step in ((mine, 5), (ours, 1)):
+        given = {
+            **memory,
+            "step": step,
+            "session": f"s-{memory['id']}",
+            "metadata": {"city": "Zanzibar" if step == 5 else "Oslo"},
+        }
+        people["ann"].post(f"{AT}/memories", json=given).raise_for_status()
+    return people
+
+
+def test_a_memory_is_personal_by_its_place_alone(plain):
+    asked = [
+        ("retrievals/recent", {"count": 10}),
+        ("retrievals/time-range", {"start_step": 0, "end_step": 10}),
+        ("retrievals/content", {"content_query": "Zanzibar"}),
+        ("retrievals/importance", {"min_importance": 0}),
+        ("retrievals/attributes", {"attributes": {"city": "Zanzibar"}}),
+        ("retrievals/similar-states", {"query_state": {"city": "Zanzibar"}}),
+        ("retrievals/query", {}),
+        ("history", {"path": "city"}),
+        ("changes", {"first_step": 1, "second_step": 5}),
+    ]
+    for path, body in asked:
+        assert "Zanzibar" in plain["ann"].post(f"{AGENT}/{path}", json=body).text, path
+        for name in ("bob", "ron", "eve"):
+            answer = plain[name].post(f"{AGENT}/{path}", json=body)
+            assert (answer.status_code, "Zanzibar" in answer.text) == (200, False), (path, name)
+
+
+def test_no_route_that_reads_tells_of_it(plain):
+    paths = plain["eve"].get("/openapi.json").json()["paths"]
+    fill = {
+        "memory_id": "plain", "agent": "codex", "entity": "Zanzibar", "since": "0", "start": "2000-01-01",
+        "end": "2100-01-01", "goal": "port 5433", "pattern": "?x runs on ?y", "relation": "runs on",
+        "repository": REPOSITORY, "workspace": "default",
+    }  # fmt: skip
+    asked = 0
+    for path, methods in paths.items():
+        if "{workspace}" not in path or "get" not in methods or path.endswith("/audit"):
+            continue  # the log names ids, for administrators
+        needed = [one["name"] for one in methods["get"].get("parameters", []) if one.get("required")]
+        address = re.sub(r"\{(\w+)\}", lambda found: fill.get(found[1], "x"), path)
+        params = {name: fill.get(name, "x") for name in needed if f"{{{name}}}" not in path}
+        for name in ("bob", "eve"):
+            answer = plain[name].get(address, params=params)
+            told = answer.status_code == 200 and [word for word in (PLAIN, '"plain"', "s-plain") if word in answer.text]
+            assert not told, (name, address)
+            asked += answer.status_code == 200
+    assert asked > 40
+
+
+def test_memories_that_cannot_be_told_are_not_counted(plain):
+    assert plain["ann"].get(f"{AT}/memories").json()["total"] == 4
+    for name in ("bob", "eve"):
+        assert plain[name].get(f"{AT}/memories").json()["total"] == 2
+        assert plain[name].get(f"{AT}/histogram").json()["total"] == 2
+        assert plain[name].get(f"{AT}/memories", params={"place": "personal:ann"}).json()["total"] == 0
+
+
+def test_nobody_writes_into_a_colleagues_place_by_an_agent(plain):
+    told = {"state_data": {"location": "personal:ann"}, "step_number": 9}
+    assert plain["bob"].post(f"{AGENT}/states", json=told).status_code == 403
+    several = {"memory_type": "state", "items": [{"place": "personal:ann"}], "first_step": 9}
+    assert plain["bob"].post(f"{AGENT}/several", json=several).status_code == 403
+    assert plain["ann"].post(f"{AGENT}/states", json=told).status_code == 201
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

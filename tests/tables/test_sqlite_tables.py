@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -207,3 +209,10 @@ def test_a_check_of_what_is_refused_now_is_named_and_goes_with_its_column(path):
         assert workspace.query("SELECT * FROM t").rows == []
         workspace.query("ALTER TABLE t DROP COLUMN a")
         assert workspace.query("INSERT INTO t VALUES (1)").row_count == 1
+
+
+def test_patterns_are_offered_by_a_process_that_loads_nothing_else(path):
+    code = "import sys; from rmem.tables.workspace import Workspace as W; print(W(sys.argv[1]).query(sys.argv[2]).rows)"
+    sql = "SELECT 'Abc' ILIKE 'a_c', 'abc' ~ 'b', 'abc' !~* 'B', regexp_replace('abc', 'b', 'x'), regexp_match('abc', 'b')"
+    done = subprocess.run([sys.executable, "-c", code, path, sql], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[(True, True, False, 'axc', ['b'])]", "")

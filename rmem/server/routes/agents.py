@@ -13,14 +13,16 @@ from pydantic import BaseModel
 
 from ... import checks, config
 from ...agents.entries import Memories, MemoryEntry
+from ...agents.records import place_of
 from ...agents.space import MemorySpace
 from ...agents.types import MemoryChangeRecord, MemoryStatistics
 from ...errors import InputError, NotFoundError
+from ...models import Memory
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document
 from ..exchange import body_schema, json_body, json_response
-from ..ownership import check_change, is_known, known_entries
+from ..ownership import check_change, check_place, is_known, is_visible, known_entries
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["agents"], responses=RUNNING)
@@ -109,6 +111,7 @@ async def store_interaction(
 
 def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
     store = getattr(access.agents, f"store_agent_{kind}")
+    _check_places(access, [form[f"{kind}_data"]])
     access.need_room()
     with access.once():
         return str(store(agent, **form))
@@ -131,11 +134,19 @@ async def store_several(
 
 
 def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
+    _check_places(access, form["items"])
     access.need_room()
     with access.once():
         return _space(access, agent).store_many(
             form["memory_type"], form["items"], first_step=form["first_step"], priority=form.get("priority", 1.0)
         )
+
+
+def _check_places(access: Access, items: list[Any]) -> None:
+    """Refuse memories in a colleague's personal place."""
+    for item in items:
+        if isinstance(item, dict) and (place := place_of(item)) is not None:
+            check_place(access, place)
 
 
 # Retrieving
@@ -232,7 +243,10 @@ async def changes(
 
 
 def _changes(access: Access, agent: str, form: Document) -> Document:
-    return dict(_space(access, agent).changes_between(form["first_step"], form["second_step"]))
+    def known(memory: Memory) -> bool:
+        return is_visible(access, memory.place)
+
+    return dict(_space(access, agent).changes_between(form["first_step"], form["second_step"], known=known))
 
 
 # One memory

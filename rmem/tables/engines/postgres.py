@@ -21,6 +21,7 @@ from sqlglot import exp
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError
 from ...forks import Forking, new_lock, watch
 from ..catalog import Column, Index, Kind, Table, Type, follow_names
+from ..deadline import time_limit
 from ..results import Result
 from ..sql.alter import renamed_columns
 from ..sql.expression_types import is_array, result_type
@@ -220,7 +221,8 @@ class PostgresEngine(Engine, Forking):
 
         run = self._link.write if statement.writes or self._link.inside else self._link.read
         try:
-            result = run(self._frame(plan), work)
+            with time_limit(plan.timeout):
+                result = run(self._frame(), work)
         except (NoSuchTableError, SqlError):
             if not self._link.inside:
                 self._check_fresh(plan)
@@ -245,7 +247,8 @@ class PostgresEngine(Engine, Forking):
         try:
             with self._link.connect() as connection:
                 try:
-                    connection.execute(self._frame(plan).begin(SNAPSHOT))
+                    with time_limit(plan.timeout):
+                        connection.execute(self._frame().begin(SNAPSHOT))
                     with RawServerCursor(connection, "stream") as cursor:
                         _execute(cursor, statement)
                         yield from _batches(cursor, plan, batch_size)
@@ -264,7 +267,7 @@ class PostgresEngine(Engine, Forking):
         if not rows:
             return 0
         try:
-            return self._link.write(Frame(self._tenant.schema, self._tenant.role), work)
+            return self._link.write(self._frame(), work)
         except NoSuchTableError:
             self._version()  # raises if all tables were moved to another server
             raise
@@ -310,14 +313,14 @@ class PostgresEngine(Engine, Forking):
             cursor.execute(b"EXPLAIN (COSTS OFF) " + statement.text, statement.values)
             return [str(row[0])[:500] for row in cursor.fetchall()]
 
-        return self._link.read(self._frame(plan), work)
+        with time_limit(plan.timeout):
+            return self._link.read(self._frame(), work)
 
     def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
         return postgres_changes.changes(self._link, self._tenant, table, columns, since)
 
-    def _frame(self, plan: StatementPlan) -> Frame:
-        timeout = max(1, round(plan.timeout * 1000)) if plan.timeout is not None else 0
-        return Frame(self._tenant.schema, self._tenant.role, timeout)
+    def _frame(self) -> Frame:
+        return Frame(self._tenant.schema, self._tenant.role)
 
 
 def _collation(connection: Connection) -> str:

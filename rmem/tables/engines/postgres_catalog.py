@@ -18,6 +18,7 @@ from psycopg.types.json import Jsonb
 from ... import receipts
 from ...errors import StoreMovedError, StoreVersionError
 from ..catalog import Table, table_from_json
+from . import postgres_guards
 from .postgres_link import Connection, Frame, Link
 
 LAYOUT = 1
@@ -88,8 +89,14 @@ class Tenant:
 
 def tenant_of(link: Link, name: str) -> Tenant:
     """Return the tenant of that name; create it if missing."""
-    found = link.read(OWN, lambda connection: _find_tenant(connection, name))
+    found = link.read(OWN, lambda connection: _find_tenant(connection, name) if _has_functions(connection) else None)
     return found or link.write(OWN, lambda connection: _create_tenant(connection, name))
+
+
+def _has_functions(connection: Connection) -> bool:
+    """Whether the functions that guard statements exist."""
+    sql = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    return connection.execute(sql, [postgres_guards.SCHEMA]).fetchone() is not None
 
 
 def _find_tenant(connection: Connection, name: str) -> Tenant | None:
@@ -105,6 +112,7 @@ def _find_tenant(connection: Connection, name: str) -> Tenant | None:
 def _create_tenant(connection: Connection, name: str) -> Tenant:
     connection.execute(_LOCK)
     connection.execute(_LAYOUT)
+    connection.execute(postgres_guards.layout().encode())
     if found := _find_tenant(connection, name):
         return found
     schema = schema_name(name)

@@ -14,6 +14,7 @@ import psycopg
 
 from ...errors import ConfigError, RemanenceError, StoreUnreachableError
 from ...stores.sql.postgres_pool import HOW, READ, SNAPSHOT, WRITE, Attempt, Manner, Pooled, Raw, is_lost, line
+from ..deadline import left
 from .postgres_errors import translate_error
 from .postgres_values import register
 
@@ -28,6 +29,8 @@ _SETTINGS = (
     "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; SET extra_float_digits = 1; "
     "SET standard_conforming_strings = on; SET jit = off; SET lock_timeout = '15s'; "
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; "
+    "SELECT set_config('client_connection_check_interval', '1s', false) "  # what runs for a dead process ends too
+    "WHERE current_setting('client_connection_check_interval', true) = '0'; "
     "SELECT set_config('temp_file_limit', '4GB', false) FROM pg_roles "
     "WHERE rolname = current_user AND rolsuper AND current_setting('temp_file_limit') = '-1'"
 )
@@ -37,24 +40,24 @@ _MANNER = Manner(16, _SETTINGS.encode(), register, prepared_after=None)
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Whose transaction it is: the schema that names are looked up in, the role that may see no more than it, and the
-    milliseconds a statement may take (0 is no limit)."""
+    """Whose transaction it is: the schema that names are looked up in, and the role that may see no more than it. Each
+    statement in it may take the time that is left (`deadline`)."""
 
     schema: str = "pg_catalog"
     role: str | None = None
-    timeout: int = 0
 
     def begin(self, kind: str) -> bytes:
         """Everything before the first statement, in one message to the server. No part of it is the caller's text."""
         lines = [f"BEGIN {kind}", f'SET LOCAL search_path = "{self.schema}"']
-        lines += [f"SET LOCAL statement_timeout = {self.timeout}"] if self.timeout else []
+        timeout = _timeout()
+        lines += [f"SET LOCAL statement_timeout = {timeout}"] if timeout else []
         lines += [f'SET LOCAL ROLE "{self.role}"'] if self.role else []
         lines += ["SELECT pg_current_xact_id()::text"] if kind == WRITE else []
         return "; ".join(lines).encode()
 
     def change(self) -> bytes:
         """Go on in this frame, in a transaction that began in another one."""
-        timeout = self.timeout or "DEFAULT"
+        timeout = _timeout() or "DEFAULT"
         role = f'"{self.role}"' if self.role else "NONE"
         text = f'SET LOCAL ROLE {role}; SET LOCAL search_path = "{self.schema}"; '
         return f"{text}SET LOCAL statement_timeout TO {timeout}".encode()
@@ -66,6 +69,12 @@ class Frame:
         while begun.nextset():
             pass
         return str(begun.fetchone()[0])  # type: ignore[index]  # the last of them is a SELECT of one row
+
+
+def _timeout() -> int:
+    """Return the milliseconds that are left; 0 if there is no limit."""
+    seconds = left()
+    return 0 if seconds is None else max(1, round(seconds * 1000))
 
 
 class _OpenTransaction(local):

@@ -16,10 +16,12 @@ from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
 from .base import Rows, StatementPlan, Values
+from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
 from .postgres_values import Array, to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
+_PATTERNS = "patterns"
 
 
 class RenderedStatement(NamedTuple):
@@ -48,9 +50,12 @@ def render(plan: StatementPlan, schema: str) -> RenderedStatement:
     if tree != id(plan.tree):  # a copy of a tree, which takes this along, may have been changed
         kept = {}
         plan.tree.meta[_KEPT] = id(plan.tree), kept
-    key = schema, plan.max_rows, tuple(plan.candidates)
+    if _PATTERNS not in kept:
+        kept[_PATTERNS] = pattern_parameters(plan.tree)
+    cheap = frozenset(number for number in kept[_PATTERNS] if is_cheap_pattern(plan.parameters[number - 1]))
+    key = schema, plan.max_rows, tuple(plan.candidates), cheap
     if key not in kept:
-        rendering = _Rendering(plan, schema)
+        rendering = _Rendering(plan, schema, cheap)
         kept[key] = _Rendered(rendering.text(), rendering.places, rendering.writes)
     found: _Rendered = kept[key]
     return RenderedStatement(found.text, [place(plan) for place in found.places], found.writes)
@@ -66,8 +71,9 @@ def sql_of(tree: exp.Expression) -> str:
 
 
 class _Rendering:
-    def __init__(self, plan: StatementPlan, schema: str) -> None:
+    def __init__(self, plan: StatementPlan, schema: str, cheap_patterns: frozenset[int]) -> None:
         self.plan = plan
+        self.cheap_patterns = cheap_patterns
         self.schema = schema
         self.tree = plan.tree.copy()
         self.places: list[Place] = []
@@ -76,6 +82,7 @@ class _Rendering:
     def text(self) -> bytes:
         tables = [node for node in self.tree.find_all(exp.Table) if node.meta.get("table") is not None]
         self._name_columns()
+        guard(self.tree, self.cheap_patterns)
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
         for node in nodes:

@@ -1,0 +1,177 @@
+"""Keep PostgreSQL able to stop a statement. It looks for a cancellation between rows, not inside one call of a C
+function, and some calls take the time of both arguments multiplied: LIKE, a search for a text, a comparison of two
+arrays. Such calls go through functions of ours, which refuse what would take seconds; a statement of very many calls
+looks for a cancellation after each of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from ..sql import functions
+from ..sql.expression_types import is_array, type_of
+
+SCHEMA = "remanence_functions_1"
+"""Holds the functions, which everybody may call; another number when one of them changes."""
+
+_BYTES = 400_000_000  # pairs of bytes that a call may compare: about a second
+_ELEMENTS = 25_000_000  # pairs of elements
+_COMPRESSED = 100_000  # below this product of sizes on disk, nothing is long even when it was compressed
+_JSON_BYTES = 32 * 1024 * 1024  # of a text that is read as JSONB
+_MANY = 32  # calls on long values in one statement, from which on each looks for a cancellation
+_LONG = ("text", "jsonb", "numeric")
+_PARAMETER = (exp.Parameter, exp.Placeholder)
+_CONSTANT = (exp.Literal, *_PARAMETER)
+
+
+class _Guard(NamedTuple):
+    name: str
+    takes: str
+    gives: str
+    too_long: str
+    call: str
+    strict: bool = True
+
+
+def _texts(name: str, takes: str, gives: str, call: str, *, strict: bool = True) -> _Guard:
+    return _Guard(name, takes, gives, f"octet_length($1)::bigint * octet_length($2) > {_BYTES}", call, strict)
+
+
+def _arrays(name: str, operator: str) -> _Guard:
+    too_long = f"cardinality($1)::bigint * cardinality($2) > {_ELEMENTS}"
+    return _Guard(name, "anyarray, anyarray", "boolean", too_long, f"$1 {operator} $2")
+
+
+_LIKE, _ILIKE = "like", "ilike"
+_READ_JSON = _Guard("read_json", "text", "jsonb", f"octet_length($1) > {_JSON_BYTES}", "$1::jsonb")
+_BY_KEY = {
+    "strpos(text, text)": _texts("strpos", "text, text", "integer", "strpos($1, $2)"),
+    "split_part(text, text, int4)": _texts("split_part", "text, text, integer", "text", "split_part($1, $2, $3)"),
+    "replace(text, text, text)": _texts("replace", "text, text, text", "text", "replace($1, $2, $3)"),
+    "string_to_array(text, text)": _texts(
+        "string_to_array", "text, text", "text[]", "string_to_array($1, $2)", strict=False
+    ),
+    "string_to_array(text, text, text)": _texts(
+        "string_to_array", "text, text, text", "text[]", "string_to_array($1, $2, $3)", strict=False
+    ),
+    "btrim(text, text)": _texts("btrim", "text, text", "text", "btrim($1, $2)"),
+    "ltrim(text, text)": _texts("ltrim", "text, text", "text", "ltrim($1, $2)"),
+    "rtrim(text, text)": _texts("rtrim", "text, text", "text", "rtrim($1, $2)"),
+    "@>(anyarray, anyarray)": _arrays("array_contains", "@>"),
+    "&&(anyarray, anyarray)": _arrays("array_overlaps", "&&"),
+    "@>(jsonb, jsonb)": _Guard(
+        "json_contains",
+        "jsonb, jsonb",
+        "boolean",
+        f"pg_column_size($1)::bigint * pg_column_size($2) > {_COMPRESSED} "
+        f"AND octet_length($1::text)::bigint * octet_length($2::text) > {_BYTES}",
+        "$1 @> $2",
+    ),
+}
+_GUARDS = (
+    *_BY_KEY.values(),
+    _texts(_LIKE, "text, text", "boolean", "$1 LIKE $2"),
+    _texts(_ILIKE, "text, text", "boolean", "$1 ILIKE $2"),
+    _READ_JSON,
+    _Guard("interruptible", "anyelement", "anyelement", "false", "$1", strict=False),
+)
+_REFUSED = "the arguments of %s are too long: it would run for many seconds without a chance to stop it"
+
+
+def layout() -> str:
+    """The statements that make the functions."""
+    lines = [f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}; GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;"]
+    for guard in _GUARDS:
+        strict = "STRICT" if guard.strict else ""
+        refused = _REFUSED % guard.name
+        lines.append(
+            f"CREATE OR REPLACE FUNCTION {SCHEMA}.{guard.name}({guard.takes}) RETURNS {guard.gives} "
+            f"LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE {strict} AS $$ BEGIN IF {guard.too_long} THEN "
+            f"RAISE EXCEPTION '{refused}' USING ERRCODE = 'program_limit_exceeded'; END IF; "
+            f"RETURN {guard.call}; END $$;"
+        )
+    return "\n".join(lines)
+
+
+def guard(tree: exp.Expression, cheap_patterns: frozenset[int]) -> None:
+    """Change a bound tree so that it can be stopped. `cheap_patterns` are the numbers of parameters that are patterns
+    of LIKE and ask for a beginning only."""
+    nodes = [node for node in tree.walk() if isinstance(node, exp.Expression)]
+    many = sum(map(_is_long, nodes)) > _MANY
+    for node in reversed(nodes):  # what is inside goes first, because a call takes a copy of it
+        if not _guard_call(node, cheap_patterns) and many and _is_long(node):
+            node.replace(_call("interruptible", node))
+
+
+def pattern_parameters(tree: exp.Expression) -> list[int]:
+    """The numbers of the parameters that are patterns of LIKE."""
+    patterns = (node.expression.unnest() for node in tree.find_all(exp.Like, exp.ILike))
+    return [int(pattern.name) for pattern in patterns if isinstance(pattern, _PARAMETER)]
+
+
+def is_cheap_pattern(pattern: object) -> bool:
+    """Whether a pattern is compared with the beginning of a text only."""
+    return isinstance(pattern, str) and len(pattern) < 1000 and not {"%", "_"} & set(pattern.removesuffix("%"))
+
+
+def _is_long(node: exp.Expression) -> bool:
+    """Whether an expression reads all of a value that may be long, and is no aggregate."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() not in functions.scalars:
+        return False
+    call = node.meta.get("call")
+    if call is not None:
+        return any(map(_may_be_long, call.takes))
+    if isinstance(node, exp.Cast):
+        return _may_be_long(type_of(node)) and not isinstance(node.this.unnest(), exp.Literal)
+    if isinstance(node, exp.Predicate) and isinstance(node, exp.Binary):
+        kind = node.meta.get("operand")
+        sides = (node.this.unnest(), node.expression.unnest())
+        return isinstance(kind, str) and _may_be_long(kind) and not any(isinstance(side, _CONSTANT) for side in sides)
+    return False
+
+
+def _may_be_long(kind: str) -> bool:
+    return kind in _LONG or is_array(kind)
+
+
+def _guard_call(node: exp.Expression, cheap_patterns: frozenset[int]) -> bool:
+    """Let a call go through one of our functions if it can take long."""
+    if isinstance(node, exp.Like | exp.ILike):
+        return _guard_like(node, cheap_patterns)
+    if isinstance(node, exp.Cast) and type_of(node) == "jsonb" and type_of(node.this) == "text":
+        node.replace(_call(_READ_JSON.name, node.this))
+        return True
+    call = node.meta.get("call")
+    if call is None or call.key not in _BY_KEY:
+        return False
+    arguments = [node.this, node.expression] if isinstance(node, exp.Binary) else node.expressions
+    node.replace(_call(_BY_KEY[call.key].name, *arguments))
+    return True
+
+
+def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> bool:
+    """A column and a constant are compared by PostgreSQL itself while they are short: a call costs half a µs."""
+    left, right = node.this, node.expression
+    pattern = right.unnest()
+    if isinstance(pattern, exp.Literal) and is_cheap_pattern(pattern.name):
+        return False
+    if isinstance(pattern, _PARAMETER) and int(pattern.name) in cheap_patterns:
+        return False
+    escape = node.parent if isinstance(node.parent, exp.Escape) else None
+    if escape is not None:
+        right = exp.Anonymous(this="like_escape", expressions=[right, escape.expression])
+    told: exp.Expression = _call(_LIKE if isinstance(node, exp.Like) else _ILIKE, left, right)
+    if all(isinstance(side.unnest(), (exp.Column, *_CONSTANT)) for side in (left, right)):
+        sizes = [exp.Anonymous(this="octet_length", expressions=[side.copy()]) for side in (left, right)]
+        product = exp.Mul(this=exp.Cast(this=sizes[0], to=exp.DataType.build("bigint")), expression=sizes[1])
+        short = exp.LTE(this=product, expression=exp.Literal.number(_BYTES))
+        plain = type(node)(this=left.copy(), expression=right.copy())
+        told = exp.Case(ifs=[exp.If(this=short, true=plain)], default=told)
+    (escape or node).replace(exp.Paren(this=exp.Not(this=told)) if node.args.get("negate") else told)
+    return True
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expression:
+    called = exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+    return exp.Dot(this=exp.to_identifier(SCHEMA, quoted=True), expression=called)
