@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import checks, config
 from ..brain import Brain
+from ..earlier_texts import add_earlier_text, drop_earlier_texts
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..memory_builder import build_memory
@@ -237,6 +238,8 @@ class TeamMemory:
         def reworded(known: Memory | None) -> Edited:
             if known is None:
                 raise NotFoundError(memory_id)
+            if words != known.text:
+                known.contents = add_earlier_text(known.contents, known.text, time.time())
             known.text = words
             known.contents = {**mended_contents(known.contents), "text": words}
             made = _raised(known)
@@ -331,7 +334,11 @@ class TeamMemory:
                 )
             known.place = audience(scope, repository, self.author)
             known.tags = {**known.tags, "scope": scope}
-            known.contents = {**mended_contents(known.contents), "scope": scope, "shared_at": time.time()}
+            known.contents = {
+                **drop_earlier_texts(mended_contents(known.contents)),
+                "scope": scope,
+                "shared_at": time.time(),
+            }
             made = _raised(known)
             made.contents["shared"] = version_of(made.contents)
             return self._edited(made, "share", scope=scope)
