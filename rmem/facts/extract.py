@@ -20,13 +20,12 @@ from .structure import facts_in_fields
 
 _MAX_FACTS = 32  # per memory
 _MAX_TEXT = 8192  # characters; the rest of a longer text is ignored
-_SENTENCE_END = (
-    re.compile(  # begins with a set of characters, which `re` searches for fast; group 1: no sentence follows
-        r"[.!?\n](?<![.!?][.!?])"
-        r"(?:(?<=\n)[ \t]*(?=[\n\-*•#>\d])"
-        r"|(?<=[!?])[.!?]*[\"”')]*(?:\s+|$)"
-        r"|(?<=\.)[.!?]*[\"”')]*(?:\s+|$)(?:(?=[\"“'`(\[]?[A-Z0-9`@*\-]|$)|()))"
-    )
+# Begins with a set of characters, which `re` searches for fast. Group 1: a full stop that no sentence follows.
+_SENTENCE_END = re.compile(
+    r"[.!?\n](?<![.!?][.!?])"
+    r"(?:(?<=\n)[ \t]*(?=[\n\-*•#>\d])"
+    r"|(?<=[!?])[.!?]*[\"”')]*(?:\s+|$)"
+    r"|(?<=\.)[.!?]*[\"”')]*(?:\s+|$)(?:(?=[\"“'`(\[]?[A-Z0-9`@*\-]|$)|()))"
 )
 _ABBREVIATIONS = frozenset("Mr Mrs Ms Dr St vs No Co Jr Sr Inc Ltd e.g i.e etc cf".split())
 _MAX_SENTENCE = 400  # characters; longer sentences are skipped
