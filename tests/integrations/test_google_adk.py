@@ -30,7 +30,7 @@ INSIDE = [  # the dictionary in which it keeps sessions
 ]
 BY_WORDS_ALONE = [
     f"{TEST}search_memory_case_insensitive_match",  # "The ADK" is near to "development", and comes second
-    f"{TEST}search_memory_returns_at_most_ten_memories",  # wants the order of adding where as many words match
+    f"{TEST}search_memory_returns_at_most_ten_memories",  # wants ten although only one has a word of its own
 ]
 
 
