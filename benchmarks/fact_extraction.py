@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--locomo", type=Path, help="LoCoMo in its own format")
     parser.add_argument("--half", choices=("tuning", "reported"), default="reported")
     parser.add_argument("--wrong", action="store_true", help="also show what was read wrongly")
-    parser.add_argument("--evidence", type=Path, help="a set of `rmem eval recall`: only count the facts in its memories")
+    parser.add_argument("--evidence", type=Path, help="a set of `rmem eval recall`: count the facts in it")
     given = parser.parse_args()
     if given.evidence:
         print(json.dumps(evidence(given.evidence), indent=2))
