@@ -1,6 +1,7 @@
 """How right and how complete the facts are that are read from sentences, and what reading them costs.
 
     python benchmarks/fact_extraction.py --facts factconsolidation.json.gz --locomo locomo-dev.json
+    python benchmarks/fact_extraction.py --evidence recall/locomo.json.gz
 
 The labels are in benchmarks/fact_labels; its README says where the sentences come from. Sentences that may not be
 copied are read from the files that are named, and left out without them."""
@@ -104,6 +105,30 @@ def _timed(memory: Memory) -> float:
     return time.thread_time() - start
 
 
+def evidence(recall_set: Path) -> dict[str, dict[str, int]]:
+    """For each kind of question of a set of `rmem eval recall`: how many right memories there are, how many of them
+    state a fact, of how many questions all do, and how many are all by a speaker whom the question names."""
+    counted: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for store in json.loads(gzip.decompress(recall_set.read_bytes()))["stores"]:
+        memories = store["memories"]
+        found = [
+            facts_in(Memory("m", "a", 0, 1.7e9, {"text": one["text"]}, text=one["text"], actor=one["actor"]))
+            for one in memories
+        ]
+        counted["all"]["memories"] += len(memories)
+        counted["all"]["memories with a fact"] += sum(map(bool, found))
+        for question in store["questions"]:
+            kind, right = counted[str(question["kind"])], question["relevant"]
+            speakers = {memories[at]["actor"] or "" for at in right}
+            kind["questions"] += 1
+            kind["right memories"] += len(right)
+            kind["right memories with a fact"] += sum(bool(found[at]) for at in right)
+            kind["questions whose right memories all have facts"] += all(found[at] for at in right)
+            named = "" not in speakers and all(one in question["question"] for one in speakers)
+            kind["questions whose right memories are by those they name"] += named
+    return {kind: dict(counts) for kind, counts in sorted(counted.items())}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -112,7 +137,11 @@ def main() -> None:
     parser.add_argument("--locomo", type=Path, help="LoCoMo in its own format")
     parser.add_argument("--half", choices=("tuning", "reported"), default="reported")
     parser.add_argument("--wrong", action="store_true", help="also show what was read wrongly")
+    parser.add_argument("--evidence", type=Path, help="a set of `rmem eval recall`: count the facts in it")
     given = parser.parse_args()
+    if given.evidence:
+        print(json.dumps(evidence(given.evidence), indent=2))
+        return
     rows = [(label, text) for label, text in labelled(given.facts, given.locomo) if label["half"] == given.half]
     groups = defaultdict(list)
     for label, text in rows:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .checks import MAX_DEPTH
-from .contents import ATTACHMENTS, without_attachments
+from .contents import ATTACHMENTS, own_contents
 
 _URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s]*)*;base64,(?P<data>[A-Za-z0-9+/_=%-]{16,})")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -42,7 +42,7 @@ def detach(contents: Mapping[str, Any]) -> dict[str, Any]:
 def restore(contents: Mapping[str, Any]) -> dict[str, Any]:
     """Reverse `detach`."""
     blobs = contents.get(ATTACHMENTS)
-    shown = dict(without_attachments(contents))
+    shown = dict(own_contents(contents))
     return {key: _restore_value(value, blobs) for key, value in shown.items()} if blobs else shown
 
 

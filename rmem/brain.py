@@ -320,16 +320,22 @@ class Brain:
         check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
 
     def update(
-        self, memory_id: MemoryOrId, *, only_if: Callable[[Memory], None] | None = None, **changes: Unpack[Changes]
+        self,
+        memory_id: MemoryOrId,
+        *,
+        only_if: Callable[[Memory], None] | None = None,
+        keep_earlier: bool = True,
+        **changes: Unpack[Changes],
     ) -> Memory:
         """Change fields of a memory, named as in `remember`. It keeps its id and its place in the session. `only_if` is
-        called with the current memory inside the transaction; if it raises, nothing is changed."""
+        called with the current memory inside the transaction; if it raises, nothing is changed. A text that is replaced
+        stays in `memory.earlier`; `keep_earlier=False` erases all earlier texts."""
         drafted = self.cleaned(build_changes(changes))
 
         def edit(memory: Memory) -> Memory:
             if only_if is not None:
                 only_if(memory)
-            apply_changes(memory, changes, drafted)
+            apply_changes(memory, changes, drafted, keep_earlier=checks.flag("keep_earlier", keep_earlier))
             return memory
 
         embedded = "text" in changes or drafted.embeddings.full_vector is not None

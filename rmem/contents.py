@@ -18,11 +18,15 @@ ATTACHMENTS = "_attachments"
 """The key in contents for blobs; see `rmem.attachments`."""
 
 
-def without_attachments(contents: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return contents without blobs; the names of attachments stay in their places."""
-    if ATTACHMENTS not in contents:
+EARLIER = "_earlier"
+"""The key in contents for texts that an edit replaced; see `rmem.earlier_texts`."""
+
+
+def own_contents(contents: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return contents without blobs and earlier texts; the names of attachments stay in their places."""
+    if ATTACHMENTS not in contents and EARLIER not in contents:
         return contents
-    return {key: value for key, value in contents.items() if key != ATTACHMENTS}
+    return {key: value for key, value in contents.items() if key not in (ATTACHMENTS, EARLIER)}
 
 
 Outline = tuple[Any, ...]
@@ -74,9 +78,9 @@ _layouts: dict[Outline, Layout] = {}
 
 
 def laid_out(contents: Mapping[str, Any]) -> tuple[Layout, list[Any]]:
-    """Return the layout of contents and their scalar values, without attachments, which have no words, numbers or
-    attributes."""
-    contents = without_attachments(contents)
+    """Return the layout of contents and their scalar values, without attachments and earlier texts, which have no
+    words, numbers or attributes."""
+    contents = own_contents(contents)
     values: list[Any] = []
     outline = _outline(tuple(contents), contents.values(), values)
     layout = _layouts.get(outline)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import checks
+from .contents import EARLIER
+from .earlier_texts import add_earlier_text, drop_earlier_texts
 from .errors import InputError
 from .index.bits import unit_vector
 from .models import BOOKKEEPING, FIELDS, Bookkeeping, Embeddings, Memory
@@ -39,6 +41,10 @@ def build_memory_of(fields: Mapping[str, Any]) -> Memory:
         contents |= checks.json_object("metadata", own)
         if "text" in own:
             raise InputError("metadata must not hold the key 'text': the text itself is kept there", field="metadata")
+        if EARLIER in own:
+            raise InputError(
+                f"metadata must not hold the key {EARLIER!r}: earlier texts are kept there", field="metadata"
+            )
     now = time.time()
     bookkeeping = Bookkeeping(now, now)
     embeddings = Embeddings(None if vector is None else unit_vector("vector", vector))
@@ -67,13 +73,20 @@ def build_changes(changes: Mapping[str, Any]) -> Memory:
     return build_memory_of({"text": "unchanged", **changes})
 
 
-def apply_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory) -> None:
-    """Copy the changed fields into a memory; a new text without a vector removes the old vector."""
+def apply_changes(memory: Memory, changes: Mapping[str, Any], drafted: Memory, *, keep_earlier: bool = True) -> None:
+    """Copy the changed fields into a memory; a new text without a vector removes the old vector. The replaced text is
+    kept as an earlier one. Without `keep_earlier` there are none afterwards, nor after a change of the place: who may
+    see it now did not see them."""
+    if "metadata" in changes:
+        held = {EARLIER: memory.contents[EARLIER]} if EARLIER in memory.contents else {}
+        memory.contents = {**drafted.contents, "text": memory.text, **held}
     if "text" in changes:
+        if drafted.text != memory.text:
+            memory.contents = add_earlier_text(memory.contents, memory.text, time.time())
         memory.text = drafted.text
         memory.contents = {**memory.contents, "text": drafted.text}
-    if "metadata" in changes:
-        memory.contents = {**drafted.contents, "text": memory.text}
+    if not keep_earlier or ("place" in changes and drafted.place != memory.place):
+        memory.contents = drop_earlier_texts(memory.contents)
     if "text" in changes or drafted.embeddings.full_vector is not None:
         memory.embeddings = drafted.embeddings
     for name in changes:

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks
-from .contents import ATTACHMENTS, without_attachments
+from .contents import ATTACHMENTS, EARLIER, own_contents
+from .earlier_texts import EarlierText, earlier_texts
 from .errors import InputError
 from .fields import Field, compile_function, declared_fields, stored
 
@@ -129,8 +130,13 @@ class Memory:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Return the caller's own data as a new dictionary: contents without text and attachments."""
-        return {key: value for key, value in self.contents.items() if key not in ("text", ATTACHMENTS)}
+        """Return the caller's own data as a new dictionary: contents without text, earlier texts and attachments."""
+        return {key: value for key, value in self.contents.items() if key not in ("text", ATTACHMENTS, EARLIER)}
+
+    @property
+    def earlier(self) -> list[EarlierText]:
+        """Return what it said before it was edited, the oldest first; `update(…, text=…)` restores one."""
+        return earlier_texts(self.contents)
 
     @property
     def vector(self) -> Vector | None:
@@ -282,7 +288,7 @@ class Hit:
     def to_dict(self) -> dict[str, Any]:
         """Return the hit for JSON, without vectors and attachments."""
         memory = self.memory.to_dict(vectors=False)
-        memory["contents"] = without_attachments(memory["contents"])
+        memory["contents"] = own_contents(memory["contents"])
         result: dict[str, Any] = {"score": self.score, "relevance": self.relevance, "memory": memory}
         if self.explanation is not None:
             result["explanation"] = self.explanation.to_dict()

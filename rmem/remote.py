@@ -133,17 +133,23 @@ class RemoteBrain(Brain):
         return cast("list[Memory]", found)
 
     def update(
-        self, memory_id: MemoryOrId, *, only_if: Callable[[Memory], None] | None = None, **changes: Unpack[Changes]
+        self,
+        memory_id: MemoryOrId,
+        *,
+        only_if: Callable[[Memory], None] | None = None,
+        keep_earlier: bool = True,
+        **changes: Unpack[Changes],
     ) -> Memory:
         key = id_of(memory_id)
         body = _canonical(changes, build_changes(changes))
+        query = "" if checks.flag("keep_earlier", keep_earlier) else "?keep_earlier=false"
         if only_if is None:
-            self._request("PATCH", _path(key), body)
+            self._request("PATCH", f"{_path(key)}{query}", body)
         else:
-            self._change_if(key, body, only_if)
+            self._change_if(key, query, body, only_if)
         return self._read_written([key])[0]
 
-    def _change_if(self, key: str, body: object, only_if: Callable[[Memory], None]) -> None:
+    def _change_if(self, key: str, query: str, body: object, only_if: Callable[[Memory], None]) -> None:
         """Update a memory after `only_if` accepted it; repeat if others change it meanwhile."""
         for _ in range(_MAX_CONFLICTS):
             with self._link.open("GET", self._route(_path(key)), None, self._headers("GET"), None) as answer:
@@ -151,7 +157,7 @@ class RemoteBrain(Brain):
                 answer.finish()
             only_if(memory)
             try:
-                self._request("PATCH", _path(key), body, only_if=tag)
+                self._request("PATCH", f"{_path(key)}{query}", body, only_if=tag)
                 return
             except ServerError as error:
                 if error.status != 412:

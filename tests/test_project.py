@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "models",
         "display",
         "contents",
+        "earlier_texts",
         "attachments",
         "filters",
         "config",

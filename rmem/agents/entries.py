@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from ..attachments import restore
-from ..contents import without_attachments
+from ..contents import own_contents
 from ..errors import InputError, MemoryInputError
 from ..feedback import Recall
 from ..models import Memory
@@ -26,7 +26,7 @@ class MemoryEntry(dict[str, Any]):
     def __init__(self, memory: Memory, score: float | None = None, *, attachments: bool = False) -> None:
         """Without `attachments`, contents have only their names, which fit into a prompt."""
         super().__init__(memory.document())
-        self["contents"] = (restore if attachments else without_attachments)(memory.contents)
+        self["contents"] = (restore if attachments else own_contents)(memory.contents)
         self.score = score
         self.tier = memory.tier
         self.place = memory.place

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import checks
 from ..attachments import detach
-from ..contents import ATTACHMENTS, text_of
+from ..contents import ATTACHMENTS, EARLIER, text_of
 from ..errors import InputError
 from ..index.numbers import as_number
 from ..models import Bookkeeping, Memory
@@ -44,8 +44,9 @@ def as_data(field: str, data: object, *, apart: Callable[[Mapping[str, Any]], An
     as_dict = None if isinstance(data, (dict, Mapping)) else getattr(data, "as_dict", None)
     given = as_dict() if callable(as_dict) else data
     if apart is not None and isinstance(given, Mapping):
-        if ATTACHMENTS in given:
-            raise InputError(f"{field} must not hold the key {ATTACHMENTS!r}: blobs are kept there", field=field)
+        for key, what in ((ATTACHMENTS, "blobs"), (EARLIER, "earlier texts")):
+            if key in given:
+                raise InputError(f"{field} must not hold the key {key!r}: {what} are kept there", field=field)
         given = apart(given)
     return checks.json_object(field, given)
 

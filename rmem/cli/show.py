@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..contents import without_attachments
+from ..contents import own_contents
 from ..errors import NotFoundError
 from .cli_context import CliContext, memory_document
 from .completion_values import agents, ids
@@ -43,7 +43,7 @@ def show(cli: CliContext, memory_id: str, vectors: bool) -> None:
 
 def _facts(memory: Memory) -> list[tuple[str, str]]:
     """Return every non-empty field, the text last."""
-    own = {key: value for key, value in without_attachments(memory.contents).items() if key != "text"}
+    own = {key: value for key, value in own_contents(memory.contents).items() if key != "text"}
     vector = memory.embeddings.full_vector
     found = [
         ("id", memory.memory_id),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from .. import checks, config
 from ..annotations import Mode
 from ..attachments import detach, restore
-from ..contents import ATTACHMENTS, without_attachments
+from ..contents import ATTACHMENTS, own_contents
 from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
 from ..errors import InputError
@@ -287,7 +287,7 @@ class EnhancedAgentMemory:
         `attachments` they contain only the names of images and other blobs."""
         if n is not None:
             checks.whole("n", n)
-        shown = restore if checks.flag("attachments", attachments) else without_attachments
+        shown = restore if checks.flag("attachments", attachments) else own_contents
         found = list(islice(self._working.history("message"), n))
         return [dict(shown(_message(memory))) for memory in reversed(found)]
 
@@ -304,7 +304,7 @@ class EnhancedAgentMemory:
     def tool_call_history(self) -> list[dict[str, Any]]:
         """Return all tool calls of this session, oldest first: key, name, arguments, result, error if any, and time."""
         calls = reversed(list(self._working.history("tool_call")))
-        return [dict(without_attachments(self._fields(memory))) for memory in calls]
+        return [dict(own_contents(self._fields(memory))) for memory in calls]
 
     def _fields(self, memory: Memory) -> dict[str, Any]:
         fields = {name: value for name, value in memory.contents.items() if name != "text"}

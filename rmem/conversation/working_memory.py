@@ -183,7 +183,8 @@ class WorkingMemory(InMemoryStore):
                 previous = self._long_term.memory(previous_key) if previous_key else None
                 sources = [self._long_term.get(source) for source in memory.contents.get("of", [])]
                 texts = [*(_lines(_summary_text(previous)) if previous else []), *(text for text in sources if text)]
-                self._long_term.brain.update(memory.memory_id, text=self.summarise(texts, budget) or _FORGOTTEN)
+                summary = self.summarise(texts, budget) or _FORGOTTEN
+                self._long_term.brain.update(memory.memory_id, text=summary, keep_earlier=False)
                 summary_key = self._long_term.key_of(memory)
                 pending += self._long_term.records.select(Filter.of({**where, "attributes": {"previous": summary_key}}))
                 count += 1

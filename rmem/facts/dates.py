@@ -12,7 +12,7 @@ _DATE = (
     r"(?: (\d{1,2})(?:st|nd|rd|th)?,?)? (\d{4})"
     r"|((?:19|20)\d\d))"
 )
-_YEAR = re.compile(r"\d{4}")
+_YEAR = re.compile(r"\d\d\d\d")  # faster to search for than \d{4}
 _SINCE = re.compile(rf",? (?:since|as of|starting(?: in| on)?|effective|from) {_DATE}(?![\w-])")
 _UNTIL = re.compile(rf",? (?:until|till|up to|to) {_DATE}(?![\w-])")
 

@@ -15,16 +15,20 @@ from ..models import Memory
 from .by_model import KEY, facts_by_model
 from .markdown import facts_in_markdown
 from .model import FoundFact
-from .sentences import facts_in_sentence
+from .sentences import facts_in_sentence, words_of_statement
 from .structure import facts_in_fields
 
 _MAX_FACTS = 32  # per memory
 _MAX_TEXT = 8192  # characters; the rest of a longer text is ignored
-_SENTENCE_END = re.compile(r"[.!?]+[\"”')]*(?:\s+|$)|\n[ \t]*(?=[\n\-*•#>\d])")
+# Begins with a set of characters, which `re` searches for fast. Group 1: a full stop that no sentence follows.
+_SENTENCE_END = re.compile(
+    r"[.!?\n](?<![.!?][.!?])"
+    r"(?:(?<=\n)[ \t]*(?=[\n\-*•#>\d])"
+    r"|(?<=[!?])[.!?]*[\"”')]*(?:\s+|$)"
+    r"|(?<=\.)[.!?]*[\"”')]*(?:\s+|$)(?:(?=[\"“'`(\[]?[A-Z0-9`@*\-]|$)|()))"
+)
 _ABBREVIATIONS = frozenset("Mr Mrs Ms Dr St vs No Co Jr Sr Inc Ltd e.g i.e etc cf".split())
-_SENTENCE_START = re.compile(r"[\"“'`(\[]?[A-Z0-9`@*\-]|$")
 _MAX_SENTENCE = 400  # characters; longer sentences are skipped
-_HAS_MARKDOWN = re.compile(r"\[\[|::|^---\n|^#", re.MULTILINE)
 
 
 def facts_in(memory: Memory) -> tuple[FoundFact, ...]:
@@ -49,7 +53,7 @@ def _extract(memory: Memory) -> Iterator[FoundFact]:
     if is_record(memory.contents):
         return
     text = memory.text if len(memory.text) <= _MAX_TEXT else memory.text[:_MAX_TEXT]
-    if _HAS_MARKDOWN.search(text):
+    if "[[" in text or "::" in text or text.startswith("---\n"):
         yield from facts_in_markdown(memory, text)
     yield from facts_in_text(text, memory.actor)
 
@@ -58,19 +62,22 @@ def facts_in_text(text: str, actor: str | None = None) -> Iterator[FoundFact]:
     """Split a text into sentences and yield the facts that they state."""
     at = 0
     for stop in _SENTENCE_END.finditer(text):
-        end = stop.end()
-        if stop[0][0] == "." and not _ends_sentence(text, at, stop):
+        if stop.lastindex or (text[stop.start()] == "." and _is_abbreviated(text, at, stop)):
             continue
+        end = stop.end()
         if end - at < _MAX_SENTENCE:
-            yield from facts_in_sentence(text[at:end].strip(), at, stop.end(), actor)
+            words = words_of_statement(text[at:end], actor)
+            if words is not None:
+                yield from facts_in_sentence(words, at, end, actor)
         at = end
     if 0 < len(text) - at < _MAX_SENTENCE:
-        yield from facts_in_sentence(text[at:].strip(), at, len(text), actor)
+        words = words_of_statement(text[at:], actor)
+        if words is not None:
+            yield from facts_in_sentence(words, at, len(text), actor)
 
 
-def _ends_sentence(text: str, start: int, stop: re.Match[str]) -> bool:
-    """Whether a full stop ends the sentence: not after an initial or abbreviation, nor before a lower-case letter."""
-    if _SENTENCE_START.match(text, stop.end()) is None:
-        return False
+def _is_abbreviated(text: str, start: int, stop: re.Match[str]) -> bool:
+    """Whether a full stop inside a text ends an initial or an abbreviation and no sentence."""
     word = text[max(start, stop.start() - 6) : stop.start()].rsplit(" ", 1)[-1]
-    return stop.end() == len(text) or not (word in _ABBREVIATIONS or (len(word) == 1 and word.isupper()))
+    is_short = word in _ABBREVIATIONS or (len(word) == 1 and word.isupper())
+    return is_short and stop.end() != len(text)

@@ -41,6 +41,7 @@ _HEDGES = frozenset(
     almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably, sure""".split()
 )
 _ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
+_BULLETS = frozenset("*-•>+")
 _IMPERATIVES = frozenset(
     """Add Added Adding Fix Fixed Fixing Fixes Move Moved Remove Removed Removing Update Updated Updating Bump Bumps
     Use Make Rename Run Set Test Tests Drop Check Change Changed Release Merge Revert Apply Replace Improve
@@ -58,12 +59,18 @@ _SKIPPED_OPENINGS = frozenset(
     If Here Here's Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
 )
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
+_OPENING_PHRASES = (
+    "and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
+    "remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
+    "hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly"
+)
+_OPINIONS = "I think|I guess|I believe|I heard|maybe|perhaps|apparently"
 _OPENING = re.compile(
-    r"(?:(?:and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
-    r"remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
-    r"hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly)[,:]? |"
-    r"(?:I think|I guess|I believe|I heard|maybe|perhaps|apparently)(?: that)?,? |\d+[.)] )+",
+    rf"(?:(?:{_OPENING_PHRASES})[,:]? |(?:{_OPINIONS})(?: that)?,? |\d+[.)] )+",
     re.IGNORECASE,
+)
+_OPENING_WORDS = frozenset(
+    phrase.split(" ")[0].strip(",").lower() for phrase in f"{_OPENING_PHRASES}|{_OPINIONS}".split("|")
 )
 _OF = re.compile(r" (of|in|for|at|on) (?:the )?(?=(\S))")
 _PROPERTY = re.compile(r"(?:the|a|an) ", re.IGNORECASE)
@@ -119,32 +126,43 @@ class _Statement(NamedTuple):
     single: bool = False
 
 
-def facts_in_sentence(text: str, start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
-    """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
+def words_of_statement(text: str, actor: str | None) -> list[str] | None:
+    """Return the words of a sentence, or None if a glance shows that it states nothing; most do not."""
+    opening = text.split(None, 3)
+    if opening and opening[0] in _BULLETS:
+        del opening[0]
+    if len(opening) < 3:
+        return None
+    first = opening[0]
+    may_be_title = opening[1][0].isupper()  # "Will Schuester", "We Will Rock You"
+    if not may_be_title and (first in _SKIPPED_OPENINGS or (actor is None and first in _FIRST_PERSON)):
+        return None
     words = text.split()
-    if words and words[0] in ("*", "-", "•", ">", "+"):
+    if words[-1][-1] == "?":
+        return None
+    if words[0] in _BULLETS:
         del words[0]
-    if len(words) < 3 or text.endswith("?"):
-        return
-    may_be_title = words[1][0].isupper()  # "Will Schuester", "We Will Rock You"
-    if not may_be_title and (words[0] in _SKIPPED_OPENINGS or (actor is None and words[0] in _FIRST_PERSON)):
-        return
-    if _ANCHORS.isdisjoint(words) and (words[0] in _IMPERATIVES or not (may_be_title or names.is_code(words[0]))):
-        return
+    if _ANCHORS.isdisjoint(words) and (first in _IMPERATIVES or not (may_be_title or names.is_code(first))):
+        return None
     if not _HYPOTHETICAL_WORDS.isdisjoint(words):
-        return
-    head = words[: 2 + _MAX_HEAD]
-    if words[0] in _IMPERATIVES and _COPULAS.isdisjoint(head):
-        return
+        return None
+    if first in _IMPERATIVES and _COPULAS.isdisjoint(words[: 2 + _MAX_HEAD]):
+        return None
+    return words
+
+
+def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
+    """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
     is_hedged = not _HEDGES.isdisjoint(words)
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
     if "#" in body:
         body = _REFERENCE.sub("", body)
-    opening = _OPENING.match(body)
-    if opening is not None:
-        body = body[opening.end() :]
+    if words[0][0].isdigit() or words[0].rstrip(",:").lower() in _OPENING_WORDS:
+        opening = _OPENING.match(body)
+        if opening is not None:
+            body = body[opening.end() :]
     if actor is not None and body.startswith(("I'm ", "I’m ")):
         body = "I am " + body[4:]
     valid_from, valid_until, body = validity(body)
@@ -211,6 +229,9 @@ def _read_unlisted_verb(body: str, end: int) -> tuple[list[_Statement], bool]:
     if verb is None or verb[1].split(" ")[0] in _NOT_VERBS:
         return [], False
     subject, right = body[: verb.start()], body[verb.end() + 1 :]
+    last = subject.rpartition(" ")[2]
+    if last.isalpha() and last.islower():
+        return [], False  # no name ends so; a cheap test of what `is_proper` says below
     is_named = names.is_code(subject) or (" " in subject and subject.split(" ", 1)[0] not in _IMPERATIVES)
     if is_named and _ENTITY.match(right) and names.subject_trust(subject) == 2 and names.is_proper(subject):
         return [_Statement(subject, verb[1], right, 1)], False
@@ -219,7 +240,7 @@ def _read_unlisted_verb(body: str, end: int) -> tuple[list[_Statement], bool]:
 
 def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
     """LEFT is RIGHT."""
-    subject = _read_property(left, actor)
+    subject = None if left == "I" else _read_property(left, actor)
     if subject is not None:
         about, relation, trust = subject
         participle = _PARTICIPLE.fullmatch(right)
@@ -238,9 +259,10 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         if vague or (about.islower() and about != actor and not names.is_code(about)):
             trust = trust if names.is_value(right) else 1  # "the university of iowa locker room is pink"
         return _Statement(about, relation, right, trust, not _is_plural(relation))
-    trust = names.subject_trust(left)
     if left == "I" and actor is not None:
         left, trust = actor, 2
+    else:
+        trust = names.subject_trust(left)
     if not trust:
         return None
     found = _read_predicate(left, right, trust)
@@ -342,7 +364,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
             if found is not None:
                 return found
         return _read_property_of(bare)
-    possessive = _POSSESSIVE.fullmatch(left)
+    possessive = _POSSESSIVE.fullmatch(left) if "'" in left or "’" in left else None
     if possessive is not None and names.is_noun_phrase(possessive[2]):
         trust = names.subject_trust(possessive[1])
         return (possessive[1], possessive[2], trust) if trust else None

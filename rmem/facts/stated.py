@@ -54,7 +54,9 @@ def sentence(subject: str, relation: str, object: str, *, negated: bool = False)
 
 def stated_facts(memory: Memory) -> tuple[FoundFact, ...] | None:
     """Return the fact that a memory states, as a tuple of one; None if the memory is not of the type `fact`."""
-    fields = memory.contents.get("fact") if memory.type == TYPE else None
+    if memory.type != TYPE:
+        return None
+    fields = memory.contents.get("fact")
     if not isinstance(fields, Mapping):
         return None
     parts = [fields.get(key) for key in ("subject", "relation", "object")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ..contents import ATTACHMENTS, text_of, without_attachments
+from ..contents import ATTACHMENTS, text_of
 from ..models import Embeddings, Memory
 from .replacements import Everywhere, Walk, refuse_secrets
 
@@ -38,7 +38,7 @@ def cleaned(policy: PrivacyPolicy, memory: Memory) -> Memory:
     told: dict[str, tuple[Any, Any]] = {"text": (memory.text, text)}
     if ATTACHMENTS in memory.contents:  # blobs are not read, and a match inside one would only spoil it
         memory = memory.copied()
-        memory.contents = dict(without_attachments(whole.contents))
+        memory.contents = {key: value for key, value in whole.contents.items() if key != ATTACHMENTS}
     if is_prints(prints := memory.contents.get(PRINTS)):
         names = work.mapping(dict.fromkeys(prints, ""), f"contents[{PRINTS!r}]")
         told[PRINTS] = prints, dict(zip(names, prints.values(), strict=True))

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import checks
 from ..attachments import data_url
-from ..contents import without_attachments
+from ..contents import own_contents
 from ..errors import InputError
 from ..models import Memory
 
@@ -74,7 +74,7 @@ def memory_document(memory: Memory, *, vectors: bool = False, attachments: bool 
     """Return a memory for JSON; its vectors only where they were asked for."""
     document = memory.to_dict(vectors=vectors)
     if not attachments:
-        document["contents"] = without_attachments(memory.contents)
+        document["contents"] = own_contents(memory.contents)
     return document
 
 

@@ -333,8 +333,14 @@ class RelatedAnswer(Answer):
     is_same: bool
 
 
+class EarlierTextAnswer(Answer):
+    text: str
+    until: float
+
+
 class ConnectionsAnswer(Answer):
     versions: list[MemoryAnswer]
+    earlier: list[EarlierTextAnswer]
     pairs: list[RelatedAnswer]
     lost: list[str]
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import checks
 from ..brain import Brain
+from ..contents import EARLIER
 from ..errors import ConfigError, InputError
 from ..memory_builder import build_memory
 from ..models import Memory
@@ -66,7 +67,7 @@ def document(memory: Memory) -> Document:
         "when": memory.timestamp,
         "importance": memory.importance,
         "place": memory.place,
-        "contents": {key: value for key, value in memory.contents.items() if key != "text"},
+        "contents": {key: value for key, value in memory.contents.items() if key not in ("text", EARLIER)},
     }
 
 
@@ -342,6 +343,9 @@ def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> 
         made.step_number, made.tier, made.position = known.step_number, known.tier, known.position
         made.bookkeeping.creation_time = known.bookkeeping.creation_time
         made.bookkeeping.compression_level = known.bookkeeping.compression_level
+        earlier = known.contents.get(EARLIER) if made.place == known.place else None
+        if earlier is not None:
+            made.contents[EARLIER] = earlier
         if made.text == known.text:
             made.embeddings = known.embeddings
     return made

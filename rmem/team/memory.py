@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import checks, config
 from ..brain import Brain
+from ..earlier_texts import add_earlier_text, drop_earlier_texts
 from ..errors import InputError, NotFoundError
 from ..filters import Filter
 from ..memory_builder import build_memory
@@ -236,6 +237,8 @@ class TeamMemory:
         def apply(known: Memory | None) -> Edited:
             if known is None:
                 raise NotFoundError(memory_id)
+            if words != known.text:
+                known.contents = add_earlier_text(known.contents, known.text, time.time())
             known.text = words
             known.contents = {**mended_contents(known.contents), "text": words}
             made = _next_version(known)
@@ -334,7 +337,11 @@ class TeamMemory:
                 )
             known.place = audience(scope, repository, self.author)
             known.tags = {**known.tags, "scope": scope}
-            known.contents = {**mended_contents(known.contents), "scope": scope, "shared_at": time.time()}
+            known.contents = {
+                **drop_earlier_texts(mended_contents(known.contents)),
+                "scope": scope,
+                "shared_at": time.time(),
+            }
             made = _next_version(known)
             made.contents["shared"] = version_of(made.contents)
             return self._record_edit(made, "share", scope=scope)

@@ -235,6 +235,7 @@ def _is_about(memory: Memory, subject: Subject) -> bool:
     if subject.is_among(memory.agent_id, memory.actor, memory.session):
         return True
     texts = (memory.memory_id, memory.text, memory.place or "", *memory.tags.values(), *_texts(memory.contents))
+    texts += tuple(one.text for one in memory.earlier)
     return any(map(subject.is_named_in, texts))
 
 

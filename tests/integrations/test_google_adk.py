@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 
 import pytest
 
@@ -12,9 +13,37 @@ from google.adk.events.event import Event
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 from google.genai.types import Blob, Content, Part
+from upstream import outcomes, repository
 
 from rmem import Brain
 from rmem.integrations.google_adk import BrainMemoryService
+
+TEST = "test_in_memory_memory_service.py::test_"
+INSIDE = [  # the dictionary in which it keeps sessions
+    f"{TEST}add_session_to_memory",
+    f"{TEST}add_events_to_memory_with_explicit_events",
+    f"{TEST}add_events_to_memory_without_session_id_uses_default_bucket",
+    f"{TEST}add_events_to_memory_alias_is_supported",
+    f"{TEST}add_events_to_memory_appends_without_replacing",
+    f"{TEST}add_events_to_memory_deduplicates_event_ids",
+    f"{TEST}add_session_with_no_events_to_memory",
+]
+BY_WORDS_ALONE = [
+    f"{TEST}search_memory_case_insensitive_match",  # "The ADK" is near to "development", and comes second
+    f"{TEST}search_memory_returns_at_most_ten_memories",  # wants ten although only one has a word of its own
+]
+
+
+@pytest.mark.framework("google-adk", "its own tests")
+def test_the_tests_of_the_memory_service_pass(tmp_path, record_property):
+    """They are in the repository alone, not in the release."""
+    tag = f"v{importlib.metadata.version('google-adk')}"
+    root = repository("https://github.com/google/adk-python", tag, "tests/unittests/memory", tmp_path)
+    files = ["test_in_memory_memory_service.py"]
+    counted = outcomes(root, files, "replace_google_adk", deselect=[*INSIDE, *BY_WORDS_ALONE], alone=True)
+    record_property("counted", counted["passed"])
+    assert counted.keys() <= {"passed", "deselected", "warning", "warnings"}
+    assert counted["passed"] >= 8
 
 
 def session(*events: Event) -> Session:

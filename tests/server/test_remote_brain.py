@@ -65,6 +65,13 @@ def test_what_one_writes_another_reads_in_a_workspace_of_its_own(server):
         assert other.get("p") is None
 
 
+def test_an_edit_keeps_what_was_said_before_unless_it_shall_be_gone(brain):
+    brain.remember("Deploys go to Bern", id="m")
+    changed = brain.update("m", text="Deploys go to Oslo")
+    assert [one.text for one in changed.earlier] == ["Deploys go to Bern"]
+    assert brain.update("m", text="Deploys go to Rome", keep_earlier=False, only_if=lambda memory: None).earlier == []
+
+
 def test_long_lists_come_whole(brain):
     brain.remember_many([{"text": f"note {n}", "agent": "a", "step": n} for n in range(1200)], chunk=5000)
     found = brain.memories(order="step", limit=None)

@@ -203,6 +203,26 @@ def test_versions_are_shown_with_their_differences_and_restored(window, team):
     assert [one["contents"].get("superseded_by") for one in back if "Bern" in one["text"]] == [None]
 
 
+def test_an_edit_is_a_version_that_can_be_restored_or_erased(window, team):
+    client = team.client(team.first_token)
+    client.post(f"{W}/memories", json={"id": "edited", "text": "Backups go to Bern"}).raise_for_status()
+    client.patch(f"{W}/memories/edited", json={"text": "Backups go to Oslo"}).raise_for_status()
+    page = window.show("memory?id=edited")
+    versions = page.get_by_role("region", name="Versions")
+    versions.locator("ins").first.wait_for()
+    assert (versions.locator("del").inner_text(), versions.locator("ins").inner_text()) == ("Bern", "Oslo")
+    versions.get_by_role("button", name="Restore").click()
+    page.locator("article").get_by_text("Backups go to Bern").wait_for()
+    assert client.get(f"{W}/memories/edited").json()["text"] == "Backups go to Bern"
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("Backups go to Rome")
+    page.get_by_label("Keep what it said before").uncheck()
+    page.get_by_role("button", name="Save").click()
+    page.locator("article").get_by_text("Backups go to Rome").wait_for()
+    assert client.get(f"{W}/connections/edited").json()["earlier"] == []
+    assert "Oslo" not in client.get(f"{W}/memories/edited").text
+
+
 def test_who_was_told_of_a_memory_is_shown_to_administrators(window, team):
     client = team.client(team.first_token)
     rules = client.get(f"{W}/memories", params={"type": "preference", "agent": "codex"}).json()["memories"]

@@ -29,7 +29,8 @@ _EXPLAINED, _VERSIONS = 50, 50
     summary="Versions of a memory, what says the same or contradicts it, and what would go with it",
 )
 async def connections(access: Annotated[Access, Depends(allowed(Role.READ))], memory_id: str) -> Response:
-    """`versions` are memories that superseded one another, the oldest first. `lost` are facts that no other memory
+    """`versions` are memories that superseded one another, `earlier` what this one said before it was edited, both the
+    oldest first. `lost` are facts that no other memory
     says."""
     return json_response(await access.read(_connections, access, memory_id))
 
@@ -45,6 +46,7 @@ def _connections(access: Access, memory_id: str) -> Document:
     facts = graph.of_memory(memory_id)[:_EXPLAINED]
     return {
         "versions": [memory_document(one) for one in versions] if len(versions) > 1 else [],
+        "earlier": [one._asdict() for one in memory.earlier],
         "pairs": pairs,
         "lost": [_said(fact) for fact in facts if not graph.explain(fact).same],
     }

@@ -144,6 +144,7 @@ async def update(
     access: Writer,
     memory_id: str,
     form: Annotated[Document, Depends(json_body(forms.UpdateForm, "an update"))],
+    keep_earlier: Annotated[bool, Query(description="Keep the replaced text; false erases all earlier texts.")] = True,
 ) -> Response:
     """With `If-Match` only if the memory is still the one with that ETag."""
     wanted = request.headers.get("if-match")
@@ -157,7 +158,7 @@ async def update(
         told = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
         access.need_room()
         with access.once():
-            memory = access.brain.update(memory_id, only_if=unchanged, **form)
+            memory = access.brain.update(memory_id, only_if=unchanged, keep_earlier=keep_earlier, **form)
             access.brain.store.record(access.member, "change", [memory_id], **told)
             return memory
 

@@ -45,12 +45,30 @@ export async function show({content, parameters, workspace, address, isCurrent})
     same = found.pairs.filter(one => one.is_same);
     replace(alike, found.pairs.length > 0 && h("h2", null, t`Duplicates and contradictions`), found.pairs.map(one =>
       card(one.memory, address, {before: h("span", {class: one.is_same ? "" : "bad"}, one.why)})));
-    replace(versions, found.versions.length > 0 && [h("h2", null, t`Versions`), h("ol", {class: "replay"},
-      found.versions.map((one, at) => h("li", {class: "card"}, h("div", {class: "row meta"},
-        h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id), h("time", null, when(one.timestamp)),
-        one.memory_id === id && h("span", {class: "pill"}, t`this one`), h("span", {class: "pill"}, one.tags.state ?? ""),
-        workspace.mayWrite && one.tags.state === "superseded" && h("button", {onclick: () => restore(one.memory_id)}, t`Restore`)),
-      h("p", {class: "text"}, at ? difference(found.versions[at - 1].text, one.text) : one.text))))]);
+    const shown = (found.versions.length ? found.versions : [memory]).flatMap(one => one.memory_id === id
+      ? [...found.earlier.map(earlier), held(one)] : [held(one)]);
+    replace(versions, shown.length > 1 && [h("h2", null, t`Versions`), h("ol", {class: "replay"}, shown.map((one, at) =>
+      h("li", {class: "card"}, h("div", {class: "row meta"}, one.about),
+        h("p", {class: "text"}, at ? difference(shown[at - 1].text, one.text) : one.text))))]);
+  }
+
+  function held(one) {
+    return {text: one.text, about: [h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id),
+      h("time", null, when(one.timestamp)), one.memory_id === id && h("span", {class: "pill"}, t`this one`),
+      h("span", {class: "pill"}, one.tags.state ?? ""), workspace.mayWrite && one.tags.state === "superseded" &&
+      h("button", {onclick: () => restore(one.memory_id)}, t`Restore`)]};
+  }
+
+  function earlier(one) {
+    return {text: one.text, about: [h("span", {class: "pill"}, t`before an edit`), h("time", null, t`until ${when(one.until)}`),
+      workspace.mayWrite && h("button", {onclick: () => change({text: one.text}, true).catch(error => say(error.message))}, t`Restore`)]};
+  }
+
+  async function change(changes, keepEarlier) {
+    await workspace.ask(workspace.memory(id) + (keepEarlier ? "" : "?keep_earlier=false"),
+      {method: "PATCH", headers: {"If-Match": tag}, body: changes});
+    say(t`Changed.`);
+    await again();
   }
 
   async function restore(key) {
@@ -78,7 +96,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
 
   function fields() {
     const data = memory.metadata;
-    const inner = Object.fromEntries(Object.entries(memory.contents).filter(([name]) => name !== "text"));
+    const inner = Object.fromEntries(Object.entries(memory.contents).filter(([name]) => name !== "text" && name !== "_earlier"));
     return [
       [t`id`, h("code", null, memory.memory_id)], [t`type`, data.memory_type], [t`agent`, memory.agent_id],
       [t`time`, when(memory.timestamp)], [t`remembered`, when(data.creation_time)],
@@ -100,18 +118,18 @@ export async function show({content, parameters, workspace, address, isCurrent})
       value: memory.metadata.importance_score});
     const tags = h("textarea", {rows: 3, value: Object.entries(memory.tags).map(([key, value]) => `${key}=${value}`)
       .join("\n")});
+    const keep = h("input", {type: "checkbox", checked: true});
     const wrong = h("div");
     replace(body, h("form", {class: "card", onsubmit: async event => {
       event.preventDefault();
       try {
-        await workspace.ask(workspace.memory(id), {method: "PATCH", headers: {"If-Match": tag}, body: changes()});
-        say(t`Changed.`);
-        await again();
+        await change(changes(), keep.checked);
       } catch (error) {
         replace(wrong, problem(error));
       }
     }}, field(t`Text`, text), field(t`Type`, type), field(t`Importance`, importance, t`From 0 to 1.`),
-    field(t`Tags`, tags, t`One to a line: key=value.`), h("div", {class: "row"}, h("button", {class: "main"}, t`Save`),
+    field(t`Tags`, tags, t`One to a line: key=value.`),
+    field(t`Keep what it said before`, keep, t`Otherwise all its earlier texts are erased.`), h("div", {class: "row"}, h("button", {class: "main"}, t`Save`),
       h("button", {type: "button", onclick: read}, t`Cancel`)), wrong));
     text.focus();
 
