@@ -62,6 +62,23 @@ def _home_of_its_own(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def own_wheel(tmp_path_factory) -> Path:
+    """Our wheel, built once for all workers of a run."""
+    from environments import wheel
+
+    from rmem.filelocks import lock
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with open(shared / "own-wheel.lock", "w") as file:
+        lock(file.fileno(), wait=True)
+        if found := list((shared / "own-wheel" / "wheels").glob("*.whl")):
+            return found[0]
+        return wheel(shared / "own-wheel")
+
+
+@pytest.fixture(scope="session")
 def postgres():
     """A real PostgreSQL server with pgvector."""
     with PostgresServer() as server:

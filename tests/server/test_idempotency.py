@@ -341,7 +341,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", [pytest.param("sqlite", marks=pytest.mark.slow), "postgres"])
 def test_a_server_that_is_killed_before_it_answers_did_its_work_once(tmp_path, request, engine, server_with):
     store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
     options = ["--store", store] if store else []
