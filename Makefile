@@ -52,7 +52,7 @@ pictures: $(DEV) ## the pictures of the README and the manual, from benchmarks/r
 	@$(BIN)/python benchmarks/pictures.py
 	@RMEM_PICTURES=1 $(BIN)/python -m pytest tests/server/test_ui.py tests/server/test_ui_agents.py
 
-test-slow: $(DEV) ## soak and million-row tests, and ten times as many examples of hypothesis
+test-slow: $(DEV) ## soak and million-row tests, and fifteen times as many examples of hypothesis
 	@$(BIN)/python -m pytest -m slow
 	@$(BIN)/python -m pytest -n 2 -m 'hypothesis and not slow' --hypothesis-profile=thorough
 

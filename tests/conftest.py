@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 settings.register_profile(
     "rmem",
     deadline=None,
-    max_examples=15,  # cheap tests take a multiple; `make test-slow` tries ten times as many
+    max_examples=10,  # cheap tests take a multiple; `make test-slow` tries fifteen times as many
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
