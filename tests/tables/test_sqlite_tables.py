@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -27,6 +29,14 @@ from rmem.tables.workspace import Workspace
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "tables.db"
+
+
+def test_patterns_match_in_a_process_that_only_queries():
+    """Here other tests have imported every module of the engine."""
+    sql = "SELECT 'abc' LIKE 'a%', 'abc' ILIKE 'A_C', 'foobar' ~ 'o+b', regexp_replace('foo', 'o', '0')"
+    code = f"from rmem.tables.workspace import Workspace\nprint(Workspace(':memory:').query({sql!r}).rows)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[(True, True, True, 'f0o')]\n", done.stderr
 
 
 def test_memories_and_tables_share_a_file_whoever_opens_it_first(path):

@@ -23,6 +23,7 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
     sqlite_numbers,
+    sqlite_patterns,
     sqlite_text,
     sqlite_times,
 )
