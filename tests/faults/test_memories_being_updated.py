@@ -102,6 +102,7 @@ def test_threads_that_recall_while_others_change_find_everything(tmp_path):
     assert missed == []
 
 
+@pytest.mark.parametrize("address", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_an_export_beside_a_busy_updater_has_every_memory(address, tmp_path):
     with Brain(address) as brain:
         brain.remember_many([{"text": f"note {n}", "id": f"n{n}", "session": f"s{n % 7}"} for n in range(1200)])
