@@ -43,6 +43,7 @@ check: $(DEV)    ## ruff and mypy
 	@$(BIN)/mypy
 
 unit: $(DEV)     ## the tests alone; RERUNS=1 gives a test that failed on a busy machine a second try, and says so
+	@test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -qq >/dev/null || true # else each worker compiles everything
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(if $(RERUNS),--reruns $(RERUNS))
 
 quick: $(DEV)    ## a third of the tests in less than a minute: run it after every change

@@ -29,7 +29,9 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres", "redis"])
+@pytest.mark.parametrize(
+    "store", ["sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in ("postgres", "redis"))]
+)
 def test_a_short_run_finds_no_violation(store, tmp_path):
     rounds, seconds = {"sqlite": (1, 2), "postgres": (1, 3), "redis": (1, 3)}[store]
     found = tmp_path / "chaos.json"
