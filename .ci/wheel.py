@@ -93,6 +93,7 @@ def tried(python: str, resolution: str, wheel: Path, tools: Path) -> None:
                 "--resolution", resolution, *wanted, "--output-file", chosen, ROOT / "pyproject.toml")  # fmt: skip
             run(uv, "pip", "install", "--quiet", "--python", inside, "--only-binary", ":all:", "-r", chosen, wheel)
             clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+            clean["PYTHONDONTWRITEBYTECODE"] = "1"  # a host of workers may still import while the folder is removed
             line = [str(inside), str(ROOT / ".ci" / "smoke.py"), *wanted[1:]]
             done = subprocess.run(line, cwd=folder, env=clean, capture_output=True, text=True, check=False)
             if done.returncode:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 settings.register_profile(
     "rmem",
     deadline=None,
-    max_examples=15,  # cheap tests take a multiple; `make test-slow` tries ten times as many
+    max_examples=10,  # cheap tests take a multiple; `make test-slow` tries fifteen times as many
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -59,6 +59,23 @@ def _home_of_its_own(tmp_path_factory, monkeypatch):
     for name in os.environ:
         if name.startswith(("RMEM_API", "RMEM_WORKSPACE", "RMEM_EMBEDDER", "DEEPLAKE_")):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def own_wheel(tmp_path_factory) -> Path:
+    """Our wheel, built once for all workers of a run."""
+    from environments import wheel
+
+    from rmem.filelocks import lock
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with open(shared / "own-wheel.lock", "w") as file:
+        lock(file.fileno(), wait=True)
+        if found := list((shared / "own-wheel" / "wheels").glob("*.whl")):
+            return found[0]
+        return wheel(shared / "own-wheel")
 
 
 @pytest.fixture(scope="session")

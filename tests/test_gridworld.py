@@ -12,7 +12,7 @@ import pytest
 from rmem.agents import AgentMemoryAPI, MemoryConfig
 
 ROOT = Path(__file__).parents[1]
-SMALL = ("--steps", "150", "--agents", "3", "--seed", "7")
+SMALL = ("--steps", "60", "--agents", "2", "--seed", "7")
 
 
 def script(*arguments: object, folder: Path, before: str = "pass") -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def test_it_ends_in_a_table_recollections_and_a_picture(tmp_path):
     done = script(*SMALL, "--plot", "berries.png", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for part in (
-        "3 walkers, 150 steps",
+        "2 walkers, 60 steps",
         "without memory",
         "with memory",
         "walker-1 remembers",

@@ -1,4 +1,4 @@
-"""`rmem bench load`: many agents on one real store, for two seconds; every acknowledged write is found again."""
+"""`rmem bench load`: many agents on one real store, for a second; every acknowledged write is found again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rmem_bench.load_worker import Agent, Order, is_marked, marked
 
 from rmem import Brain
 
-QUICK = Load(readers=6, writers=4, seconds=2.0, processes=2, memories=300)
+QUICK = Load(readers=6, writers=4, seconds=1.0, processes=2, memories=300)
 
 
 def silent(name, done, total):
@@ -39,7 +39,7 @@ def test_readers_and_writers_are_measured(report):
         assert calls["wall_ms"]["p50"] <= calls["wall_ms"]["p99"] <= calls["wall_ms"]["max"]
         assert calls["cpu_ms"]["p50"] > 0
     assert report["cpu"]["seconds"] > 0
-    assert report["wall_s"] >= 2.0
+    assert report["wall_s"] >= 1.0
 
 
 def test_no_acknowledged_write_is_lost_and_nothing_fails(report):
@@ -101,7 +101,9 @@ def test_writes_that_get_lost_are_noticed(tmp_path, monkeypatch):
     def lossy(*arguments):
         results = honest(*arguments)
         with sqlite3.connect(path) as connection:
-            connection.execute("DELETE FROM memories WHERE seq % 2 AND agent LIKE '%-writer-%'")
+            connection.execute(
+                "DELETE FROM memories WHERE seq = (SELECT min(seq) FROM memories WHERE agent LIKE '%-writer-%')"
+            )
         return results
 
     monkeypatch.setattr(loading, "_simulate", lossy)
@@ -110,7 +112,7 @@ def test_writes_that_get_lost_are_noticed(tmp_path, monkeypatch):
     )
     assert result.exit_code == 6
     report = json.loads(result.stdout)
-    assert 0 < report["lost_writes"] < report["acknowledged"]
+    assert report["lost_writes"] == 1, "on a busy machine it is the only one"
 
 
 def test_a_store_that_cannot_be_opened_is_told_and_ends_with_6(tmp_path):

@@ -1,4 +1,4 @@
-"""`rmem bench server`: a real server under load for two seconds, killed in the middle the second time."""
+"""`rmem bench server`: a real server under load for a second, killed in the middle the second time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rmem_bench.server_clients import Link
 from rmem_bench.server_command import told
 from rmem_bench.usage import tree_usage
 
-QUICK = ServerLoad(clients=6, seconds=2.0, processes=2, memories=200)
+QUICK = ServerLoad(clients=6, seconds=1.0, processes=2, memories=200)
 
 
 def silent(name, done, total):

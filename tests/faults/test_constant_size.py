@@ -142,7 +142,7 @@ def test_processes_that_write_all_the_time_leave_each_other_a_chance(tmp_path):
         "sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Slow)\n"
         "worst = 0.0\n"
         "with Brain(sys.argv[1]) as brain:\n"
-        "    until = time.monotonic() + 8\n"
+        "    until = time.monotonic() + 4\n"
         "    n = 0\n"
         "    while time.monotonic() < until:\n"
         "        began = time.monotonic()\n"

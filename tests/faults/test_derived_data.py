@@ -202,10 +202,15 @@ DAMAGE = {
 def test_damaged_segments_are_noticed_and_change_no_answer(settled, before, what):
     DAMAGE[what](settled, _segments(settled))
     assert same(settled, before)
+
+
+@pytest.mark.parametrize("what", ["all segments are gone", "an array is cut", "a head that is no JSON"])
+def test_repair_puts_damaged_segments_right(settled, before, what):
+    DAMAGE[what](settled, _segments(settled))
     repair(settled)
-    assert same(settled, before)
     assert _sound(settled)
     assert _segments(settled)[-1][1] >= 900, "the index was not made anew"
+    assert same(settled, before)
 
 
 def test_a_damaged_segment_is_mentioned_in_the_log(settled, caplog):

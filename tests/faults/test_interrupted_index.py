@@ -100,9 +100,19 @@ def nearest(store: SqliteRecordStore) -> None:
     store.nearest(VECTORS[3], k=5)
 
 
-@pytest.mark.parametrize("stride", [SPARSE, pytest.param(DENSE, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
-@pytest.mark.parametrize("work", [follow, settle, nearest])
+@pytest.mark.parametrize(
+    ("work", "kind", "stride"),
+    [
+        (follow, MemoryError, SPARSE),
+        (settle, KeyboardInterrupt, SPARSE),
+        (nearest, MemoryError, SPARSE),
+        *(
+            pytest.param(work, kind, DENSE, marks=pytest.mark.slow)
+            for work in (follow, settle, nearest)
+            for kind in (MemoryError, KeyboardInterrupt)
+        ),
+    ],
+)
 def test_an_exception_anywhere_leaves_no_wrong_answer(tmp_path, monkeypatch, work, kind, stride):
     monkeypatch.setattr(cache, "SEGMENT_FROM", 10_000)
     monkeypatch.setattr(cache, "CHANGES_FROM", 5)

@@ -13,7 +13,7 @@ from rmem import Brain
 from rmem.doctor import examine
 from rmem.stores.sql.sqlite import SqliteRecordStore
 
-KILLS = pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+KILLS = pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
 
 
 def _unsound(path):

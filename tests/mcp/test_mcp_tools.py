@@ -237,7 +237,7 @@ def test_all_definitions_together_cost_less_than_2500_tokens(talk):
     talk.having(work)
 
 
-def test_what_is_hardly_relevant_is_told_only_on_request(talk):
+def test_what_is_hardly_relevant_is_told_only_on_request(over_http):
     async def work(client):
         kept = await answer(client, "remember", text="The staging database is restored from the backup every night")
         for question in ("how do I centre a div in css", "rename the logger"):
@@ -250,10 +250,10 @@ def test_what_is_hardly_relevant_is_told_only_on_request(talk):
         right = await answer(client, "recall", query="when is the staging database restored")
         assert [one["id"] for one in right["memories"]] == [kept["id"]]
 
-    talk.having(work)
+    over_http.having(work)
 
 
-def test_a_part_of_a_path_has_a_history_too(talk):
+def test_a_part_of_a_path_has_a_history_too(over_http):
     async def work(client):
         pool = await answer(client, "remember", text="The pool has ten connections", files=["src/db/pool.py"])
         await answer(client, "remember", text="Sites are rendered twice", files=["src/site/render.py"])
@@ -277,7 +277,7 @@ def test_a_part_of_a_path_has_a_history_too(talk):
             found = await answer(client, "file_history", path=path)
             assert [one["id"] for one in found["memories"]] == [newer["id"]], path
 
-    talk.having(work)
+    over_http.having(work)
 
 
 def test_private_parts_of_arguments_are_not_kept(talk):

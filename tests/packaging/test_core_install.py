@@ -14,9 +14,8 @@ from rmem import extras
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory):
-    base = tmp_path_factory.mktemp("core")
-    return environments.environment(base, environments.wheel(base), core_only=True)
+def installed(tmp_path_factory, own_wheel):
+    return environments.environment(tmp_path_factory.mktemp("core"), own_wheel, core_only=True)
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ PLUGIN = environments.ROOT / "examples" / "plugins" / "rmem-jsonfile"
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
+def fresh(tmp_path_factory, own_wheel):
     base = tmp_path_factory.mktemp("fresh")
-    wheels = environments.wheel(base / "rmem"), environments.wheel(base / "plugin", PLUGIN)
-    return environments.environment(base, *wheels)
+    return environments.environment(base, own_wheel, environments.wheel(base / "plugin", PLUGIN))
 
 
 @pytest.fixture

@@ -191,12 +191,12 @@ SLOW = (
 def test_ten_times_the_text_takes_about_ten_times_as_long(piece):
     def cost(size: int) -> float:
         text = piece * (size // len(piece))
-        best = 1e9
-        for _ in range(3):
-            start = time.process_time()
-            scan(text)
-            best = min(best, time.process_time() - start)
-        return best
+        start = time.process_time()
+        scan(text)
+        return time.process_time() - start
 
     scan(piece)
-    assert cost(100_000) < 40 * max(cost(10_000), 0.002)  # quadratic cost would be a hundred times as much
+    for _ in range(3):  # what else the machine does may make one look longer
+        if cost(50_000) < 40 * max(cost(5_000), 0.001):  # quadratic cost would be a hundred times as much
+            return
+    pytest.fail("it takes more than 40 times as long")

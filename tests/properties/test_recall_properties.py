@@ -191,7 +191,7 @@ def test_segments_and_tail_answer_as_a_fresh_index_does(tmp_path_factory, librar
         _agree(_ranking(after), _ranking(anew))
 
 
-@pytest.mark.parametrize("dimension", [8, 32, 33, 48, 256, 1000])
+@pytest.mark.parametrize("dimension", [8, 33, 1000, *(pytest.param(n, marks=pytest.mark.slow) for n in (32, 48, 256))])
 def test_vector_recall_is_brute_force(dimension):
     count = 4000
     vectors = clustered_vectors(count, dimension, seed=dimension)

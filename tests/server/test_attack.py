@@ -45,7 +45,7 @@ def test_generated_requests_break_nothing(server, admin):
 
 def _attack(operation, url: str, headers: dict[str, str], checks: list) -> None:
     @settings(
-        max_examples=3,
+        max_examples=2,
         deadline=None,
         derandomize=True,
         database=None,

@@ -144,7 +144,23 @@ def prepare(client: httpx.Client) -> None:
     client.post("/members", json={"member": "ann", "role": "READ"}).raise_for_status()
 
 
-@pytest.mark.parametrize("what", WRITES)
+QUICK_ON_POSTGRES = {  # a write of each kind of data; the others go through the same code
+    "one memory", "a change", "forgetting some", "several states", "a fact", "a row", "a table", "ingesting",
+    "a workspace",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("server", "what"),
+    [
+        *(("sqlite", what) for what in WRITES),
+        *(
+            pytest.param("postgres", what, marks=() if what in QUICK_ON_POSTGRES else pytest.mark.slow)
+            for what in WRITES
+        ),
+    ],
+    indirect=["server"],
+)
 def test_what_was_done_is_told_again_though_its_answer_was_not_kept(server, admin, monkeypatch, what):
     prepare(admin)
     method, path, body, look, expected = WRITES[what]
@@ -341,7 +357,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", [pytest.param("sqlite", marks=pytest.mark.slow), "postgres"])
 def test_a_server_that_is_killed_before_it_answers_did_its_work_once(tmp_path, request, engine, server_with):
     store = request.getfixturevalue("postgres_url") if engine == "postgres" else None
     options = ["--store", store] if store else []

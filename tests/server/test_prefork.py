@@ -25,7 +25,7 @@ CHILD = Path(__file__).parent / "prefork_child.py"
 W = "/workspaces/default"
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_workers_that_were_forked_serve_together(tmp_path, request, engine):
     store = [request.getfixturevalue("postgres_url")] if engine == "postgres" else []
     port = free_port()
@@ -68,7 +68,7 @@ def test_control_data_is_used_by_parent_and_child_while_threads_write(tmp_path, 
 
     def write(thread: int) -> None:
         try:
-            while not stop.is_set():
+            while not stop.wait(0.005):
                 made.append(control.create_workspace(org, f"t{thread}-{len(made)}-{time.monotonic_ns()}").name)
                 control.organizations()
         except BaseException as error:

@@ -225,7 +225,13 @@ def cut_off(member, server, monkeypatch):
 
 @pytest.mark.parametrize(
     ("direction", "after"),
-    [(UP, 0), (UP, 3_000), (UP, 9_000), (UP, 15_000), (DOWN, 100), (DOWN, 700), (DOWN, 9_000), (DOWN, 22_000)],
+    [
+        *((UP, 0), (UP, 9_000), (DOWN, 100), (DOWN, 22_000)),
+        *(
+            pytest.param(*cut, marks=pytest.mark.slow)
+            for cut in [(UP, 3_000), (UP, 15_000), (DOWN, 700), (DOWN, 9_000)]
+        ),
+    ],
 )
 def test_a_network_that_is_cut_in_the_middle_loses_and_doubles_nothing(cut_off, member, direction, after):
     ann, bob, proxy = cut_off

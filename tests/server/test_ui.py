@@ -27,7 +27,7 @@ from rmem.team.importers.run import import_git
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
-COMMITS = 120
+COMMITS = 60
 
 
 @pytest.fixture(scope="module")

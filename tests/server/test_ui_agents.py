@@ -77,11 +77,18 @@ def team(tmp_path_factory) -> Iterator[Running]:
     server.stop()
 
 
-@pytest.fixture
-def window(chrome, team) -> Iterator[Window]:
+@pytest.fixture(scope="module")
+def shared_window(chrome, team) -> Iterator[Window]:
     opened = Window(chrome, team, team.first_token)
     yield opened
-    opened.close()
+    opened.context.close()
+
+
+@pytest.fixture
+def window(shared_window) -> Iterator[Window]:
+    """The admin's window: logging in takes as long as a test."""
+    yield shared_window
+    shared_window.check()
 
 
 def test_the_page_shows_what_a_session_and_a_prompt_would_be_told_and_what_it_costs(window, team):
@@ -276,7 +283,7 @@ def test_an_agents_tiers_what_moves_what_fades_and_how_recall_does(window, lived
     assert client.get(f"{W}/stats").json()["by_agent"]["rover"] == 60
 
 
-def test_a_reader_sees_tiers_and_may_not_move_or_prune(chrome, lived):
+def test_a_reader_sees_tiers_and_may_not_move_or_prune(chrome, window, lived):
     opened = Window(chrome, lived, lived.token_for("default", "default", "READ", member="guest"))
     page = opened.show("agents?agent=rover")
     page.get_by_role("img", name="Forgetting curve").wait_for()
@@ -284,12 +291,10 @@ def test_a_reader_sees_tiers_and_may_not_move_or_prune(chrome, lived):
     assert page.get_by_role("button", name="Dry run").count() == 0
     assert page.get_by_role("button", name="Move them").count() == 0
     opened.close()
-    opened = Window(chrome, lived, lived.first_token)
-    page = opened.show("agents?workspace=hostile")
+    page = window.show("agents?workspace=hostile")
     page.get_by_role("region", name="What falls next", exact=True).wait_for()
     assert SCRIPT in page.locator("main h2").all_inner_texts()
     assert page.locator("main script, main img").count() == 0
-    opened.close()
 
 
 PAGES = ("agents?agent=rover&workspace=default", *(f"coding?view={view}" for view in ("told", "inbox", "fixes")))

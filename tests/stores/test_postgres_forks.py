@@ -29,6 +29,7 @@ from rmem.testing.redis import RedisServer
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 PATIENCE = 60
+FORKS = pytest.mark.parametrize("forks", [4, pytest.param(10, marks=pytest.mark.slow)])
 
 
 def in_child(work: Callable[[], object]) -> int:
@@ -88,7 +89,8 @@ def test_parent_and_child_go_on_with_the_store_they_had(postgres_url):
         assert own <= backends(postgres_url), "the connections of the parent are the ones it had"
 
 
-def test_forks_while_threads_write_lose_nothing_and_hang_nobody(postgres_url):
+@FORKS
+def test_forks_while_threads_write_lose_nothing_and_hang_nobody(postgres_url, forks):
     acknowledged: list[str] = []
     failed: list[BaseException] = []
     stop = threading.Event()
@@ -98,7 +100,7 @@ def test_forks_while_threads_write_lose_nothing_and_hang_nobody(postgres_url):
         def write(thread: int) -> None:
             n = 0
             try:
-                while not stop.is_set():
+                while not stop.wait(0.005):
                     key = f"t{thread}-{n}"
                     brain.remember(f"by thread {thread}", id=key)
                     acknowledged.append(key)
@@ -120,7 +122,7 @@ def test_forks_while_threads_write_lose_nothing_and_hang_nobody(postgres_url):
         for thread in threads:
             thread.start()
         children = []
-        for number in range(10):
+        for number in range(forks):
             time.sleep(0.05)
             children.append(in_child(lambda number=number: store_some(number)))
         codes = [finished(child) for child in children]
@@ -128,8 +130,8 @@ def test_forks_while_threads_write_lose_nothing_and_hang_nobody(postgres_url):
         for thread in threads:
             thread.join(PATIENCE)
             assert not thread.is_alive()
-        assert (codes, failed) == ([0] * 10, [])
-        wanted = sorted([*acknowledged, *(f"c{number}-{n}" for number in range(10) for n in range(5))])
+        assert (codes, failed) == ([0] * forks, [])
+        wanted = sorted([*acknowledged, *(f"c{number}-{n}" for number in range(forks) for n in range(5))])
         assert sorted(x for (x,) in tables.query("SELECT x FROM notes").rows) == wanted
     assert ids_of(postgres_url) == wanted
 
@@ -355,7 +357,8 @@ def test_gunicorn_may_open_memories_and_tables_before_it_forks(postgres_url, tmp
 # Redis
 
 
-def test_redis_stores_go_on_in_both_processes():
+@FORKS
+def test_redis_stores_go_on_in_both_processes(forks):
     with RedisServer() as server:
         values = RedisStore(port=server.port, namespace="forks")
         store = RedisRecordStore(port=server.port, namespace="forks")
@@ -366,7 +369,7 @@ def test_redis_stores_go_on_in_both_processes():
         def write(thread: int) -> None:
             n = 0
             try:
-                while not stop.is_set():
+                while not stop.wait(0.005):
                     key = f"t{thread}-{n}"
                     values.add(key, {"n": n})
                     store.put([example(key, memory_id=key, agent_id="a")])
@@ -389,7 +392,7 @@ def test_redis_stores_go_on_in_both_processes():
         for thread in threads:
             thread.start()
         children = []
-        for number in range(8):
+        for number in range(forks):
             time.sleep(0.03)
             children.append(in_child(lambda number=number: some(number)))
         codes = [finished(child) for child in children]
@@ -397,8 +400,8 @@ def test_redis_stores_go_on_in_both_processes():
         for thread in threads:
             thread.join(PATIENCE)
             assert not thread.is_alive()
-        assert (codes, failed) == ([0] * 8, [])
-        wanted = {*written, *(f"c{number}-{n}" for number in range(8) for n in range(5))}
+        assert (codes, failed) == ([0] * forks, [])
+        wanted = {*written, *(f"c{number}-{n}" for number in range(forks) for n in range(5))}
         assert set(values) == wanted
         assert set(store) == wanted
         store.close()

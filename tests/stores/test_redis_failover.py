@@ -76,6 +76,7 @@ def test_what_replicas_confirmed_is_there_after_the_master_was_killed_under_load
         assert [key for key in writers.kept if store.get(key) is None] == []
 
 
+@pytest.mark.slow  # the test above goes on without that node too
 def test_a_cluster_is_found_by_its_other_nodes_when_the_one_of_the_address_is_gone(cluster):
     with RedisStore(**cluster.connection(socket_timeout=1.0), namespace="n") as store:
         store.add("before", 1)

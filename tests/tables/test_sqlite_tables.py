@@ -31,6 +31,14 @@ def path(tmp_path):
     return tmp_path / "tables.db"
 
 
+def test_patterns_match_in_a_process_that_only_queries():
+    """Here other tests have imported every module of the engine."""
+    sql = "SELECT 'abc' LIKE 'a%', 'abc' ILIKE 'A_C', 'foobar' ~ 'o+b', regexp_replace('foo', 'o', '0')"
+    code = f"from rmem.tables.workspace import Workspace\nprint(Workspace(':memory:').query({sql!r}).rows)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[(True, True, True, 'f0o')]\n", done.stderr
+
+
 def test_memories_and_tables_share_a_file_whoever_opens_it_first(path):
     with Workspace(path) as workspace:
         workspace.query("CREATE TABLE notes (id SERIAL PRIMARY KEY, n NUMERIC UNIQUE, j JSONB UNIQUE, CHECK (n > 0))")
