@@ -27,7 +27,8 @@ _DAYS = {name: number for number, name in enumerate("monday tuesday wednesday th
 _SMALL = {
     name: number
     for number, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "several": 4}
+} | {"a": 1, "an": 1}
+_VAGUE = {"couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "several": 4}
 
 _NUMBER = (
     r"(?P<number>\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -168,7 +169,14 @@ def _unit_span(unit: str, now: datetime, back: int) -> tuple[datetime, datetime]
 
 
 def _ago(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    number, unit = _count(found["number"]), found["unit"]
+    number = _count(found["number"])
+    if found["number"] not in _VAGUE:
+        return _units_ago(number, found["unit"], now)
+    longest, shortest = _units_ago(number + 1, found["unit"], now), _units_ago(number - 1, found["unit"], now)
+    return (longest[0], shortest[1]) if longest and shortest else None
+
+
+def _units_ago(number: int, unit: str, now: datetime) -> tuple[datetime, datetime] | None:
     try:
         if unit in ("minute", "hour"):
             length = timedelta(**{f"{unit}s": 1})
@@ -193,7 +201,7 @@ def _past(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | No
 
 
 def _count(words: str) -> int:
-    return int(words) if words.isdigit() else _SMALL[words]
+    return int(words) if words.isdigit() else (_SMALL | _VAGUE)[words]
 
 
 def _relative_day(found: re.Match[str], now: datetime) -> tuple[datetime, datetime]:

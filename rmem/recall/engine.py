@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ MODES: tuple[Mode, ...] = ("hybrid", "lexical", "vector")
 
 Mask = npt.NDArray[np.bool_]
 
+_LEVEL = 5  # best hits of a part whose mean score is its level
+
 
 def rank(
     rows: FilteredRows | CandidateSource,
@@ -40,7 +43,8 @@ def rank(
     if not rows.size:
         return []
     if question.parts and mode == "hybrid":
-        rankings = [rank(rows, part, query_vector, settings, count=count, explain=explain) for part in question.parts]
+        deep = max(count, _LEVEL)
+        rankings = [rank(rows, part, query_vector, settings, count=deep, explain=explain) for part in question.parts]
         return _best_of(rankings)[:count]
     found_rows = (
         rows
@@ -60,12 +64,23 @@ def rank(
 
 
 def _best_of(rankings: Sequence[Sequence[Ranked]]) -> list[Ranked]:
-    """Merge rankings of the parts of a question: each row counts by the part that it answers best."""
+    """Merge rankings of the parts of a question: each row counts by the part that it answers best. All parts are
+    brought to the level of the best one, so that a part whose hits stand out does not crowd out the others."""
+    levels = [sum(row.score for row in ranking[:_LEVEL]) / max(len(ranking[:_LEVEL]), 1) for ranking in rankings]
     best: dict[int, Ranked] = {}
-    for row in (row for ranking in rankings for row in ranking):
+    for row in (
+        _raised(row, max(levels) - level) for ranking, level in zip(rankings, levels, strict=True) for row in ranking
+    ):
         if row.seq not in best or best[row.seq].score < row.score:
             best[row.seq] = row
     return sorted(best.values(), key=lambda row: -row.score)
+
+
+def _raised(row: Ranked, by: float) -> Ranked:
+    why = row.explanation
+    if why is not None:
+        why = replace(why, components={**why.components, "part": by})
+    return row._replace(score=row.score + by, explanation=why)
 
 
 def _rank_lexical(

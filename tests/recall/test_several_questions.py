@@ -45,3 +45,22 @@ def test_with_a_vector_of_the_whole_question_it_is_not_taken_apart():
     text = "Which port does staging use? And who owns billing?"
     assert len(parse_request(text, settings={}).question.parts) == 2
     assert parse_request(text, settings={}, vector=[1.0] * 8).question.parts == ()
+
+
+def test_no_part_crowds_out_another():
+    """The five best of each part have the same mean score; the share that this adds is explained."""
+    texts = [f"The staging {name} listens on port {7000 + at}." for at, name in enumerate("db cache queue api".split())]
+    texts += ["Olga owns the billing service.", "Billing invoices are sent on the first.", "Priya reviews search."]
+    texts += [f"Note {number} on lunch, plants and standup." for number in range(20)]
+    with Brain(":memory:") as brain:
+        brain.remember_many([{"text": text} for text in texts])
+        both = brain.recall("Which ports do staging services listen on? And who owns billing?", k=27, explain=True)
+        assert [hit.score for hit in both] == sorted((hit.score for hit in both), reverse=True)
+        assert all(abs(sum(hit.explanation.components.values()) - hit.score) < 1e-3 for hit in both)
+        raised = sorted({round(hit.explanation.components["part"], 4) for hit in both})
+        levels = [
+            sum(hit.score for hit in brain.recall(part, k=5)) / 5
+            for part in ("Which ports do staging services listen on?", "who owns billing?")
+        ]
+        assert raised == pytest.approx([0, abs(levels[0] - levels[1])], abs=1e-3)
+        assert brain.recall("Which ports do staging services listen on? And who owns billing?", k=1)[0].id == both[0].id
