@@ -15,7 +15,7 @@ from .output import aligned, one_line
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..evaluate.team import Asked, Figures
+    from ..evaluate.team import Figures, PromptResult
     from ..evaluate.team.fitting import Curve
 
 
@@ -47,7 +47,7 @@ def team(
     Half of the prompts should have nothing to be told. Precision: of the memories that were told, the share that was
     right. Recall: of the prompts that have an answer, the share that was told it. Told anyway: of the prompts that have
     none, the share that was told something. First three: right ones among the three most relevant, whatever the bar.
-    Without repositories a small history that is part of the package is asked.
+    Without repositories the small history in the package is used.
 
     \b
     Examples:
@@ -65,15 +65,15 @@ def team(
     limit = BAR if bar is None else bar
     curve = None
     if repositories:
-        asked, curve = _results(repositories, prompts, [_session(one) for one in sessions], fit)
+        results, curve = _results(repositories, prompts, [_session(one) for one in sessions], fit)
     else:
         from ..evaluate.team import builtin
 
-        asked = builtin.asked()
-    groups = {name: [one for one in asked if one.prompt.repository == name] for name in _names(asked)}
+        results = builtin.evaluate()
+    groups = {name: [one for one in results if one.prompt.repository == name] for name in _names(results)}
     figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
-    overall = evaluation.measure(asked, limit)
-    points = {at: evaluation.measure(asked, at) for at in sorted({*evaluation.BARS, limit})}
+    overall = evaluation.measure(results, limit)
+    points = {at: evaluation.measure(results, at) for at in sorted({*evaluation.BARS, limit})}
     if cli.json:
         document: dict[str, Any] = {
             "bar": limit,
@@ -82,7 +82,7 @@ def team(
             "curve": [{"bar": at, **one.to_dict()} for at, one in points.items()],
         }
         document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
-        cli.document(document | (evaluation.mistakes(asked, limit) if mistakes else {}))
+        cli.document(document | (evaluation.mistakes(results, limit) if mistakes else {}))
         return
     _table("REPOSITORY", {**figures, "all": overall}, counts=True)
     click.echo("")
@@ -91,7 +91,7 @@ def team(
         click.echo(f"\nBASE = {curve.base:.2f}")
         click.echo("\n".join(f"{name:8} {weight:6.2f}" for name, weight in curve.weights.items()))
     if mistakes:
-        for title, lines in evaluation.mistakes(asked, limit).items():
+        for title, lines in evaluation.mistakes(results, limit).items():
             click.echo(f"\n{title.replace('_', ' ').capitalize()}:")
             for line in lines:
                 click.echo(f"  {one_line(line)}")
@@ -99,7 +99,7 @@ def team(
 
 def _results(
     repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
-) -> tuple[list[Asked], Curve | None]:
+) -> tuple[list[PromptResult], Curve | None]:
     from ..evaluate.team import fitting
     from ..evaluate.team.repositories import imported, read_prompts
 
@@ -111,7 +111,7 @@ def _results(
 
         with imported(repositories, read, sessions=sessions, on_progress=report) as histories:
             if not fit:
-                return histories.asked(report), None
+                return histories.evaluate(report), None
             known = fitting.examples(histories)
             return fitting.cross_validate(known), fitting.fit(known)
 
@@ -123,8 +123,8 @@ def _session(given: str) -> tuple[str, Path]:
     return agent, Path(folder)
 
 
-def _names(asked: Sequence[Asked]) -> list[str]:
-    return list(dict.fromkeys(one.prompt.repository for one in asked))
+def _names(results: Sequence[PromptResult]) -> list[str]:
+    return list(dict.fromkeys(one.prompt.repository for one in results))
 
 
 def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
