@@ -15,7 +15,7 @@ from .output import align, one_line
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..evaluate.team import Asked, Figures
+    from ..evaluate.team import Figures, PromptResult
     from ..evaluate.team.fitting import Curve
 
 
@@ -65,15 +65,15 @@ def team(
     limit = BAR if bar is None else bar
     curve = None
     if repositories:
-        answers, curve = _results(repositories, prompts, [_session(given) for given in sessions], fit)
+        results, curve = _results(repositories, prompts, [_session(given) for given in sessions], fit)
     else:
         from ..evaluate.team import builtin
 
-        answers = builtin.asked()
-    groups = {name: [answer for answer in answers if answer.prompt.repository == name] for name in _names(answers)}
+        results = builtin.evaluate()
+    groups = {name: [result for result in results if result.prompt.repository == name] for name in _names(results)}
     figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
-    overall = evaluation.measure(answers, limit)
-    points = {at: evaluation.measure(answers, at) for at in sorted({*evaluation.BARS, limit})}
+    overall = evaluation.measure(results, limit)
+    points = {at: evaluation.measure(results, at) for at in sorted({*evaluation.BARS, limit})}
     if cli.json:
         document: dict[str, Any] = {
             "bar": limit,
@@ -82,7 +82,7 @@ def team(
             "curve": [{"bar": at, **figure.to_dict()} for at, figure in points.items()],
         }
         document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
-        cli.document(document | (evaluation.mistakes(answers, limit) if mistakes else {}))
+        cli.document(document | (evaluation.mistakes(results, limit) if mistakes else {}))
         return
     _table("REPOSITORY", {**figures, "all": overall}, counts=True)
     click.echo("")
@@ -91,7 +91,7 @@ def team(
         click.echo(f"\nBASE = {curve.base:.2f}")
         click.echo("\n".join(f"{name:8} {weight:6.2f}" for name, weight in curve.weights.items()))
     if mistakes:
-        for title, lines in evaluation.mistakes(answers, limit).items():
+        for title, lines in evaluation.mistakes(results, limit).items():
             click.echo(f"\n{title.replace('_', ' ').capitalize()}:")
             for line in lines:
                 click.echo(f"  {one_line(line)}")
@@ -99,7 +99,7 @@ def team(
 
 def _results(
     repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
-) -> tuple[list[Asked], Curve | None]:
+) -> tuple[list[PromptResult], Curve | None]:
     from ..evaluate.team import fitting
     from ..evaluate.team.repositories import imported, read_prompts
 
@@ -111,7 +111,7 @@ def _results(
 
         with imported(repositories, read, sessions=sessions, on_progress=report) as histories:
             if not fit:
-                return histories.asked(report), None
+                return histories.evaluate(report), None
             known = fitting.examples(histories)
             return fitting.cross_validate(known), fitting.fit(known)
 
@@ -123,8 +123,8 @@ def _session(given: str) -> tuple[str, Path]:
     return agent, Path(folder)
 
 
-def _names(answers: Sequence[Asked]) -> list[str]:
-    return list(dict.fromkeys(answer.prompt.repository for answer in answers))
+def _names(results: Sequence[PromptResult]) -> list[str]:
+    return list(dict.fromkeys(result.prompt.repository for result in results))
 
 
 def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:

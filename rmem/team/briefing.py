@@ -22,12 +22,12 @@ from .sessions import Sessions, SessionState
 from .tool_output import essence
 
 Place = Repository | str | None
-BAR = 0.45
+BAR = 0.5
 """The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 4000, 2800  # characters
 HEADING = "From the team memory:\n\n"
 CONSIDERED, TOLD_AT_ONCE = 6, 3  # memories that may be told, and that are
-_BESIDE = 0.75  # share of the best relevance that others beside it need
+_BESIDE = 0.9  # share of the best relevance that others beside it need
 _LONGEST_LINE, _LONGEST_TEXT = 300, 1500  # characters of a line of the briefing; of an experience that fits
 _LOOKED_AT = 400  # memories of a repository among which its rules and decisions are looked for
 TOLD_KINDS = ("error_fix", "decision", "codebase", "preference", "task")

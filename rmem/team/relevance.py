@@ -23,26 +23,27 @@ from ..recall.explain import Explanation
 from . import intent
 
 FEATURES = {
-    "covered": "share of the question's telling words that the memory holds",
-    "telling": "how much those words tell (logarithm), related words half",
-    "rarest": "the three rarest of them",
+    "telling": "how much the question's words tell that the memory holds (logarithm), related words half",
     "title": "how much the words tell that its first line holds (logarithm)",
     "gist": "cosine between that line and the gist of the question",
+    "whole": "cosine between that line and the whole question",
     "nearer": "cosine between both, beside the ten nearest memories",
-    "bm25": "share of the best BM25 among the hits",
+    "lead": "its recall score beside those of the other hits, in standard deviations",
+    "length": "how much the memory says (logarithm)",
     "fix": "whether it is an error with its fix",
     "order": "whether the prompt orders something new, for fixes and commits",
     "asks": "whether the prompt is a question",
     "at_hand": "whether the prompt is about the code that lies before its author, for fixes and commits",
 }
-BASE = -8.65
+BASE = -7.48
 WEIGHTS = {
-    "covered": 1.14, "telling": 0.98, "rarest": 0.70, "title": 1.40, "gist": 3.53, "nearer": 7.40, "bm25": 2.81,
-    "fix": 0.99, "order": -2.87, "asks": 0.94, "at_hand": -1.34,
+    "telling": 0.36, "title": 1.30, "gist": 1.67, "whole": 3.54, "nearer": 5.99, "lead": 0.75, "length": 0.85,
+    "fix": 0.92, "order": -2.94, "asks": 0.86, "at_hand": -1.68,
 }  # fmt: skip
 _OTHERS = 100  # memories that we imagine beside those there are
 _RELATED = 0.5  # what a related word counts
 _NEAREST, _FAR = 10, 0.3  # hits that are compared; the cosine of those that a small store lacks
+_LONGEST = 1000  # characters of a question that are embedded
 
 Table = npt.NDArray[np.float64]
 
@@ -60,30 +61,31 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
     """A line of FEATURES for each hit."""
     reasons = [_reason(hit) for hit in hits]
     weights = _weights(reasons[0])
-    possible = sum(weights.values()) or 1.0
     asked = question_words(question)
     titles = [hit.text.partition("\n")[0] for hit in hits]
     embedder = static_embedder()
-    gists = embedder.embed(titles) @ embedder.embed_query(intent.gist(question))
+    queries = np.stack([embedder.embed_query(text) for text in (intent.gist(question), question[:_LONGEST])])
+    cosines = embedder.embed(titles) @ queries.T
     nearest = sorted((one.cosine or 0.0 for one in reasons), reverse=True)[:_NEAREST]
     around = (sum(nearest) + _FAR * (_NEAREST - len(nearest))) / _NEAREST
-    best = max(one.bm25 for one in reasons) or 1.0
+    scores = np.array([hit.score for hit in hits])
+    spread = max(1.0, float(scores.std()))  # a few hits that are alike do not differ by much
     order = not failure and intent.orders_new_work(question)
     asks = not failure and intent.asks(question)
     at_hand = not failure and intent.is_about_code_at_hand(question)
     lines = []
-    for hit, reason, title, cosine in zip(hits, reasons, titles, gists.tolist(), strict=True):
+    for hit, reason, title, (gist, whole) in zip(hits, reasons, titles, cosines.tolist(), strict=True):
         exact = {match.word for match in reason.words if match.word == match.matched}
         related = {match.word for match in reason.words} - exact
-        said = sorted((weights.get(word, 0.0) for word in exact), reverse=True)
+        held, near = (sum(weights.get(word, 0.0) for word in words) for words in (exact, related))
         lines.append([
-            sum(said) / possible,
-            math.log1p(sum(said) + _RELATED * sum(weights.get(word, 0.0) for word in related)),
-            sum(said[:3]),
+            math.log1p(held + _RELATED * near),
             math.log1p(_said_in(title, asked, weights)),
-            cosine,
+            gist,
+            whole,
             (reason.cosine or 0.0) - around,
-            reason.bm25 / best,
+            (hit.score - float(scores.mean())) / spread,
+            math.log1p(len(hit.text) / 200),
             hit.memory.type == "error_fix",
             order and _is_past(hit.memory),
             asks,

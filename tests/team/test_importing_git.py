@@ -384,9 +384,9 @@ def test_huge_commits_and_merges_teach_nothing(brain, history):
     for number in range(6):
         history.commit(f"Fix everything at once, round {number}", *many)
     history.git("checkout", "-q", "-b", "side")
-    history.commit("Side work", "etl/side.py")
+    history.commit("Side", "etl/side.py")
     history.git("checkout", "-q", "main")
-    history.commit("Main work", "etl/main.py")
+    history.commit("Main", "etl/main.py")
     history.git("merge", "-q", "--no-ff", "-m", "Fix conflicts by merging side into main", "side")
     assert import_git(brain, history.root) == (9, 0, 0)
 
@@ -400,7 +400,7 @@ def test_bots_are_not_listened_to(brain, history):
 def test_a_second_run_adds_nothing_and_new_commits_only_theirs(brain, history):
     history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
     for number in range(8):
-        history.commit(f"Widen rows {number}", "etl/rows.py", "etl/schema.sql")
+        history.commit(f"Rows {number}", "etl/rows.py", "etl/schema.sql")
     for number in range(10):
         history.commit(f"Other {number}", f"etl/o{number}.py")
     assert import_git(brain, history.root).memories == 2

@@ -39,7 +39,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Asked:
+class PromptResult:
     """A prompt and the memories found for it, the most relevant first."""
 
     prompt: Prompt
@@ -94,13 +94,13 @@ class Figures:
         }  # fmt: skip
 
 
-def ask(
+def run_prompts(
     prompts: Sequence[Prompt],
     team: TeamMemory,
     place_of: Callable[[Prompt], Place],
     names_of: Callable[[Experience], Iterable[str]],
     on_progress: Callable[[int, int], None] | None = None,
-) -> list[Asked]:
+) -> list[PromptResult]:
     """Search for every prompt as a hook does. A memory is right if one of its `names_of` starts with an answer."""
     briefing = Briefing(team.brain)
     results = []
@@ -112,7 +112,7 @@ def ask(
             found = briefing.candidates(prompt.text, team, where)
         wanted = tuple(prompt.answers)
         results.append(
-            Asked(
+            PromptResult(
                 prompt,
                 [
                     Found(one.id, one.text.partition("\n")[0], one.relevance, is_right(names_of(one), wanted))
@@ -129,10 +129,10 @@ def is_right(names: Iterable[str], wanted: tuple[str, ...]) -> bool:
     return any(name.startswith(wanted) for name in names)
 
 
-def measure(asked: Iterable[Asked], bar: float) -> Figures:
+def measure(results: Iterable[PromptResult], bar: float) -> Figures:
     """Count results at one threshold of relevance."""
     figures = Figures()
-    for one in asked:
+    for one in results:
         told = one.told(bar)
         right = sum(found.is_right for found in told)
         figures.prompts += 1
@@ -147,10 +147,10 @@ def measure(asked: Iterable[Asked], bar: float) -> Figures:
     return figures
 
 
-def mistakes(asked: Iterable[Asked], bar: float) -> dict[str, list[str]]:
+def mistakes(results: Iterable[PromptResult], bar: float) -> dict[str, list[str]]:
     """List what was told wrongly and what was missed, one line per prompt."""
     wrong, missed = [], []
-    for one in asked:
+    for one in results:
         text = " ".join(one.prompt.text.split())[:160]
         told = one.told(bar)
         errors = [found for found in told if not found.is_right]

@@ -9,7 +9,7 @@ from importlib.resources import files
 from ...brain import Brain
 from ...team.memory import TeamMemory
 from ...team.notes import Note
-from . import Asked, Prompt, ask
+from . import Prompt, PromptResult, run_prompts
 
 _DAY = 86_400.0
 
@@ -49,12 +49,12 @@ def prompts() -> list[Prompt]:
     return found
 
 
-def asked() -> list[Asked]:
+def evaluate() -> list[PromptResult]:
     """Store the history in a temporary memory and search for every prompt."""
     with Brain(":memory:") as brain:
         team = TeamMemory(brain, author="reader@acme.io")
         names = {team.remember(note).memory_id: name for name, note in history()}
-        return ask(prompts(), team, lambda prompt: _repository(prompt.repository), lambda one: [names[one.id]])
+        return run_prompts(prompts(), team, lambda prompt: _repository(prompt.repository), lambda one: [names[one.id]])
 
 
 def _repository(name: str) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...team.briefing import CONSIDERED, TOLD_KINDS, question_of_failure, reads_like_work
 from ...team.relevance import FEATURES, features
-from . import Asked, Found, Prompt, is_right
+from . import Found, Prompt, PromptResult, is_right
 from .repositories import Histories, commits_of
 
 Table = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ def fit(known: Sequence[Example]) -> Curve:
     return Curve(base, dict(zip(FEATURES, unscaled.tolist(), strict=True)))
 
 
-def cross_validate(known: Sequence[Example]) -> list[Asked]:
+def cross_validate(known: Sequence[Example]) -> list[PromptResult]:
     """Rate the hits of every prompt with a curve fitted on the other repositories (leave one out)."""
     names = dict.fromkeys(one.prompt.repository for one in known)
     curves = {name: fit([one for one in known if one.prompt.repository != name]) for name in names}
@@ -86,5 +86,5 @@ def cross_validate(known: Sequence[Example]) -> list[Asked]:
     for one in known:
         relevances = curves[one.prompt.repository].relevances(one.lines).tolist()
         rated = [replace(found, relevance=value) for found, value in zip(one.found, relevances, strict=True)]
-        results.append(Asked(one.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
+        results.append(PromptResult(one.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
     return results

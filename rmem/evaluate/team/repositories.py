@@ -18,7 +18,7 @@ from ...models import Memory
 from ...team.identity import Repository, repository
 from ...team.importers.run import import_git, import_transcripts
 from ...team.memory import TeamMemory
-from . import KINDS, Asked, Prompt, ask
+from . import KINDS, Prompt, PromptResult, run_prompts
 
 Progress = Callable[[str, int, int], None]
 """Called with a label, the number done and the total."""
@@ -33,10 +33,10 @@ class Histories:
     """The repositories by the names used in the prompts."""
     prompts: list[Prompt]
 
-    def asked(self, on_progress: Progress | None = None) -> list[Asked]:
+    def evaluate(self, on_progress: Progress | None = None) -> list[PromptResult]:
         report = None if on_progress is None else lambda done, total: on_progress("Asking", done, total)
         place_of = lambda prompt: self.places[prompt.repository]  # noqa: E731
-        return ask(self.prompts, self.team, place_of, lambda one: commits_of(one.memory), report)
+        return run_prompts(self.prompts, self.team, place_of, lambda one: commits_of(one.memory), report)
 
 
 def commits_of(memory: Memory) -> list[str]:

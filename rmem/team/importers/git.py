@@ -36,7 +36,12 @@ _NO_FIX = re.compile(
 )
 # Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
 _REVERTED = re.compile(r"^(?:Revert(?:ed|s)?:?|(Re-?appl(?:y|ies|ied)):?) [\"“](.+)[\"”]\.?\s*(.*)$", re.IGNORECASE)
-_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})[^.\n]*\.?", re.IGNORECASE | re.MULTILINE)
+_REVERTS = re.compile(
+    r"^This reverts commit ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MERGE = re.compile(r"^Merge (?:pull request|branch|remote-tracking branch)\b", re.IGNORECASE)
+_CONFLICTS = re.compile(r"^#?\s*Conflicts:\s*\n(?:[#\t ]+\S+\n?)*", re.MULTILINE)
 _REQUEST = re.compile(r"\s*\((?:#\d+|GH-\d+)\)\s*$")
 _REFERENCE = re.compile(
     r"^\W*(?:(?:refs?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|reverts|follow[- ]?up (?:on|to|of))\b:?\s*)?"
@@ -65,7 +70,9 @@ _BESIDE_THE_CODE = re.compile(
     r"NEWS)[^/]*$",
     re.IGNORECASE,
 )
-_HOUSEKEEPING = re.compile(r"^(?:lint|style|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:", re.IGNORECASE)
+_HOUSEKEEPING = re.compile(
+    r"^(?:lint|style|refactor|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:", re.IGNORECASE
+)
 _ROUTINE = re.compile(
     r"^(?:lint|style|tests?|docs?|ci|release)(?:\([^)]*\))?!?:|^(?:fixup|squash|amend)!|^(?:merge|release|bump)\b|"
     r"\b(?:typos?|spelling|lint(?:er|ing)?|flake8|whitespace|(?:re)?format(?:ted|ting)? (?:code|with)|changelog|"
@@ -223,6 +230,8 @@ class History:
         is_back = commit.id in self._in_again or title in self._in_again or title in self._subjects
         if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
             return None
+        if _MERGE.match(what) and not why:
+            return None  # the name of a branch says nothing
         self._taken_back |= {title, *(undone.groups() if undone else ())}
         which = f" (commit {undone[1][:10]})" if undone else ""
         text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
@@ -269,12 +278,13 @@ def _is_convention(commit: Commit) -> bool:
 
 
 def _is_change(commit: Commit) -> bool:
-    """Whether it says in words what it changes in the program or in what the program needs."""
+    """Whether it says what it changes: in the program, in what the program needs, or with an explanation elsewhere."""
+    of_program = _is_of_code(commit) or any(_MANIFEST.search(name) for name in commit.files)
     return (
-        len(re.findall(r"\w{2,}", _REQUEST.sub("", commit.subject))) >= 3
+        len(re.findall(r"\w{2,}", _REQUEST.sub("", commit.subject))) >= 2
         and not _ROUTINE.search(commit.subject)
         and 0 < len(commit.files) <= _MOST_FILES
-        and (_is_of_code(commit) or any(_MANIFEST.search(name) for name in commit.files))
+        and (of_program or bool(_explained(commit.body)))
     )
 
 
@@ -299,7 +309,11 @@ def _title(subject: str) -> str:
 
 def _explained(body: str) -> str:
     """The sentences of a message that say something: no lists of squashed commits, references or git's own words."""
-    kept = [line for line in _SQUASHED.sub("", _REVERTS.sub("", body)).splitlines() if not _REFERENCE.match(line)]
+    kept = [
+        line
+        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", body))).splitlines()
+        if not _REFERENCE.match(line)
+    ]
     told = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _reverted(line.strip()))).strip()
     return told if len(re.findall(r"\w{2,}", told)) >= 3 else ""
 
