@@ -23,17 +23,17 @@ _SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30
 """Scores by number of words, and of names; larger numbers count like the last entry."""
 
 
-def dependence(survey: FilteredRows, at: Positions, settings: RecallSettings) -> Scores:
-    """How far each row is understood by what surrounds it, between 0 and 1: the shorter it is, among short ones, the
-    more. What is long, and the notes of one person, speak for themselves."""
+def dependence(found_rows: FilteredRows, at: Positions, settings: RecallSettings) -> Scores:
+    """Return how much each row depends on its context, 0 to 1: short turns among short turns most, long texts and the
+    notes of one person not at all."""
     if not settings.context:
         return np.zeros(at.size, np.float32)
-    long: Scores = survey.column_at("length", at).astype(np.float32)
-    long *= np.float32(survey.average_length / settings.context**2)
+    long: Scores = found_rows.column_at("length", at).astype(np.float32)
+    long *= np.float32(found_rows.average_length / settings.context**2)
     long *= long
     long += 1
-    speaks = survey.in_dialogue(at)
-    speaks |= survey.column_at("actor", at) == survey.nobody
+    speaks = found_rows.in_dialogue(at)
+    speaks |= found_rows.column_at("actor", at) == found_rows.nobody
     weights: Scores = speaks.astype(np.float32) / long
     return weights
 
@@ -41,15 +41,15 @@ def dependence(survey: FilteredRows, at: Positions, settings: RecallSettings) ->
 class Surroundings:
     """The neighbours of some rows, and the part of their score that does not depend on the question."""
 
-    def __init__(self, survey: FilteredRows, at: Positions, settings: RecallSettings) -> None:
-        before, after = survey.before(at), survey.after(at)
-        self.places = np.concatenate([before, after, survey.before(before), survey.after(after)])  # -1 for none
-        self.dependence = dependence(survey, at, settings)
-        self.answers = survey.column_at("flags", before) & ASKS != 0
-        self.sessions = survey.sessions_at(at)
+    def __init__(self, found_rows: FilteredRows, at: Positions, settings: RecallSettings) -> None:
+        before, after = found_rows.before(at), found_rows.after(at)
+        self.places = np.concatenate([before, after, found_rows.before(before), found_rows.after(after)])  # -1 for none
+        self.dependence = dependence(found_rows, at, settings)
+        self.answers = found_rows.column_at("flags", before) & ASKS != 0
+        self.sessions = found_rows.sessions_at(at)
         self._last = int(self.sessions.max(initial=-1))
-        parts = standing(survey, at, self.dependence, settings)
-        self.standing = sum(parts.values(), np.zeros(at.size, np.float32))
+        parts = prior_scores(found_rows, at, self.dependence, settings)
+        self.prior = sum(parts.values(), np.zeros(at.size, np.float32))
 
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
         """Return the score that neighbours add to each row; `values` are the scores of `places`."""
@@ -67,20 +67,25 @@ class Surroundings:
         return prior[self.sessions] * self.dependence
 
 
-def standing(survey: FilteredRows, at: Positions, dependence: Scores, settings: RecallSettings) -> dict[str, Scores]:
-    """What a row is worth before any question: of turns of a dialogue, substance up, questions and mere reactions down;
-    importance. Among a handful of rows scores cannot be many deviations apart, so this counts less there."""
-    trust = dependence * survey.in_dialogue(at)
-    trust *= np.float32(survey.population / (survey.population + _HANDFUL))
-    flags = survey.column_at("flags", at)
+def prior_scores(
+    found_rows: FilteredRows, at: Positions, dependence: Scores, settings: RecallSettings
+) -> dict[str, Scores]:
+    """Return the parts of a score that do not depend on the question: importance and, for turns of a dialogue,
+    substance (up), questions and mere reactions (down). These count less among a handful of rows, whose scores cannot be
+    many deviations apart."""
+    trust = dependence * found_rows.in_dialogue(at)
+    trust *= np.float32(found_rows.population / (found_rows.population + _HANDFUL))
+    flags = found_rows.column_at("flags", at)
     parts = {
-        "length": trust * np.float32(settings.length) * _SAID.take(survey.column_at("distinct", at), mode="clip"),
-        "specific": trust * np.float32(settings.specific) * _NAMED.take(survey.column_at("specific", at), mode="clip"),
+        "length": trust * np.float32(settings.length) * _SAID.take(found_rows.column_at("distinct", at), mode="clip"),
+        "specific": trust
+        * np.float32(settings.specific)
+        * _NAMED.take(found_rows.column_at("specific", at), mode="clip"),
         "asking": trust * np.float32(-settings.asking) * (flags & ASKS != 0),
         "reacting": trust * np.float32(-settings.reacting) * (flags & REACTS != 0),
     }
     if settings.importance:
-        importance = survey.column_at("importance", at).astype(np.float32)
+        importance = found_rows.column_at("importance", at).astype(np.float32)
         parts["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))
     return parts
 

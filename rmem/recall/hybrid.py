@@ -1,6 +1,6 @@
 """One hybrid ranking: words and vectors → fused → context and priors → the best.
 
-Every row is looked at by both sides. In a small survey all rows go on; in a large one those that either side
+Every row is looked at by both sides. If there are few, all go on; of many, those that either side
 finds best, and the neighbours whose scores these may raise: the rest cannot reach the top."""
 
 from __future__ import annotations
@@ -77,28 +77,30 @@ class _Scored(NamedTuple):
         }
         parts["baseline"] = float(self.fused[number]) - sum(parts.values())
         place = self.at[number : number + 1]
-        depends = context.dependence(ranking.survey, place, ranking.settings)
-        for name, values in context.standing(ranking.survey, place, depends, ranking.settings).items():
+        depends = context.dependence(ranking.found_rows, place, ranking.settings)
+        for name, values in context.prior_scores(ranking.found_rows, place, depends, ranking.settings).items():
             parts[name] = float(values[0])
         return parts | {name: float(values[number]) for name, values in self.added.items()}
 
 
 class Hybrid:
+    """The ranking of one question over some rows: `__init__` scores words and vectors, `rank` returns the best rows."""
+
     def __init__(
-        self, survey: FilteredRows, question: Question, query_vector: QueryVector, settings: RecallSettings
+        self, found_rows: FilteredRows, question: Question, query_vector: QueryVector, settings: RecallSettings
     ) -> None:
-        self.survey, self.question, self.settings = survey, question, settings
-        self.named = survey.actors_named(question.text)
+        self.found_rows, self.question, self.settings = found_rows, question, settings
+        self.named = found_rows.actors_named(question.text)
         bare = without_names(question.topic, [name for _, name in self.named])
-        self.words = QuestionWords(survey, question, bare, settings, soft=True)
+        self.words = QuestionWords(found_rows, question, bare, settings, soft=True)
         # If the question asks only for a time or a person, these decide.
         self.emphasis = settings.open if is_open(self.words.weights) else 1.0
         by_itself = self.emphasis > 1 and (len(self.named) == 1 or question.span is not None)
         self.lexical = np.zeros_like(self.words.scores) if by_itself else self.words.scores
-        wanted = survey.dimension is not None and settings.dense > 0
+        wanted = found_rows.dimension is not None and settings.dense > 0
         self.vector = query_vector(bare, self._weight) if wanted else None
         self.share = settings.dense if self.vector is not None else 0.0
-        self.cosines = survey.cosines(self.vector) if self.vector is not None else None
+        self.cosines = found_rows.cosines(self.vector) if self.vector is not None else None
 
     def _weight(self, word: str) -> float:
         """Return the weight (idf) of a word among these rows, for embedders that weigh words."""
@@ -118,7 +120,7 @@ class Hybrid:
         if not best.size:
             return []
         likely = self._relevance(at[best], total[best]).tolist()
-        seqs = self.survey.seq[at[best]].tolist()
+        seqs = self.found_rows.seq[at[best]].tolist()
         found = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, strict=True)
         return [
             Ranked(seq, score, one, self._explain(place, scored.components(number, self)) if explain else None)
@@ -133,15 +135,15 @@ class Hybrid:
         weights = WEIGHTS["no vectors" if self.cosines is None else "hybrid"]
         of_another = np.zeros(at.size, np.bool_)
         if len(self.named) == 1:
-            actors = self.survey.column_at("actor", at)
-            of_another = (actors != self.survey.nobody) & (actors != self.named[0][0])
+            actors = self.found_rows.column_at("actor", at)
+            of_another = (actors != self.found_rows.nobody) & (actors != self.named[0][0])
         return relevance(features(words, cosines, scores, len(self.words.weights)), weights, of_another)
 
     def _candidates(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
         """Return rows that may reach the top, ascending; compute accurate cosines for the best of them."""
-        survey = self.survey
-        if survey.small or survey.size <= 2 * count:
-            at = np.arange(survey.size)
+        found_rows = self.found_rows
+        if found_rows.small or found_rows.size <= 2 * count:
+            at = np.arange(found_rows.size)
             if self.cosines is not None and self.cosines.estimated:
                 self.cosines.look_closely(self._promising_rows(at, self._rough_scores(at)))
             return at
@@ -160,19 +162,19 @@ class Hybrid:
         raising = at[least(-rough, _WITH_NEIGHBOURS)]
         if allowed is None and self.emphasis <= 1 and at.size > wanted:
             at = at[least(-rough, wanted)]
-        before, after = survey.before(raising), survey.after(raising)
-        near = _merge_sorted([at, before, survey.before(before), after, survey.after(after)])
+        before, after = found_rows.before(raising), found_rows.after(raising)
+        near = _merge_sorted([at, before, found_rows.before(before), after, found_rows.after(after)])
         return near[int(np.searchsorted(near, 0)) :]
 
     def _named_rows(self, wanted: int) -> Positions:
         """Return the newest rows of the time and of the one person that the question names."""
         found = [np.empty(0, np.int64)]
         if self.question.span is not None:
-            times, span = self.survey.column("time"), self.question.span
+            times, span = self.found_rows.column("time"), self.question.span
             inside = (times >= span.start.timestamp()) & (times <= span.end.timestamp())
             found.append(np.flatnonzero(inside)[-wanted:])
         if len(self.named) == 1:
-            found.append(np.flatnonzero(self.survey.column("actor") == self.named[0][0])[-wanted:])
+            found.append(np.flatnonzero(self.found_rows.column("actor") == self.named[0][0])[-wanted:])
         return np.concatenate(found)
 
     def _promising_rows(self, at: Positions, rough: Scores) -> Positions:
@@ -190,7 +192,7 @@ class Hybrid:
 
     def _score(self, at: Positions) -> _Scored:
         """Score each candidate."""
-        survey, settings, question = self.survey, self.settings, self.question
+        found_rows, settings, question = self.found_rows, self.settings, self.question
         own = self.lexical[at]
         words_scale = scale_of(own, settings.pool, _LEAST_WORDS * float(own.max()))
         vector_scale = (0.0, 0.0)
@@ -206,11 +208,11 @@ class Hybrid:
             return np.float32(self.share) * standardised(self.cosines.at(places), vector_scale)
 
         own_words, own_vectors = words(at), vectors(at)
-        if survey.small:
-            around = survey.once(settings, lambda: context.Surroundings(survey, at, settings))
+        if found_rows.small:
+            around = found_rows.once(settings, lambda: context.Surroundings(found_rows, at, settings))
             neighbour_scores = np.append(own_words + own_vectors, np.float32(0)).take(around.places)
         else:
-            around = context.Surroundings(survey, at, settings)
+            around = context.Surroundings(found_rows, at, settings)
             neighbour_scores = words(around.places) + vectors(around.places)
             neighbour_scores *= around.places >= 0
         lent = around.lent(neighbour_scores, settings)
@@ -218,22 +220,22 @@ class Hybrid:
         scale = scale_of(combined, settings.pool, _LEAST_FUSED)
         scored = standardised(combined, scale)
         added = {"session": np.float32(settings.session) * around.session_prior(scored, settings.pool)}
-        actors = survey.column_at("actor", at)
+        actors = found_rows.column_at("actor", at)
         if len(self.named) == 1:
             added["actor"] = np.float32(self.emphasis * settings.actor) * (actors == self.named[0][0])
-        if question.asks_own and (assistants := survey.assistants()):
+        if question.asks_own and (assistants := found_rows.assistants()):
             added["own"] = np.float32(-settings.own) * np.isin(actors, assistants)
         for phrase in question.quoted:
-            said = rows_with_phrase(survey, phrase, np.ones(survey.size, np.bool_))[at]
+            said = rows_with_phrase(found_rows, phrase, np.ones(found_rows.size, np.bool_))[at]
             added["quoted"] = added.get("quoted", np.float32(0)) + np.float32(settings.quoted) * said
         if question.asks_time:
-            tells = survey.column_at("flags", at) & TELLS_TIME != 0
+            tells = found_rows.column_at("flags", at) & TELLS_TIME != 0
             added["when"] = np.float32(settings.when) * tells
         if question.span is not None and settings.time_words != "off":
-            times = survey.column_at("time", at)
+            times = found_rows.column_at("time", at)
             weight = self.emphasis * settings.time
             added["time"] = np.float32(weight) * context.inside_span(times, question.span, settings)
-        total = sum(added.values(), scored + around.standing)
+        total = sum(added.values(), scored + around.prior)
         return _Scored(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 
     def _explain(self, at: int, components: dict[str, float]) -> Explanation:
@@ -251,6 +253,6 @@ class Hybrid:
             cosine=None if self.cosines is None else float(self.cosines.at(place)[0]),
             words=self.words.matches(at),
             asked=dict(self.words.weights),
-            rows=self.survey.size,
+            rows=self.found_rows.size,
             notes=notes,
         )

@@ -1,4 +1,4 @@
-"""All settings of the ranking. What each earns on which kind of memories is in docs/decisions/0019."""
+"""All settings of the ranking. What each earns on which kind of memories is in docs/decisions/0027."""
 
 from __future__ import annotations
 

@@ -80,27 +80,29 @@ class QuestionWords:
     """Every word of a question without its names, scored over filtered rows. `scores` is BM25 for each row."""
 
     def __init__(
-        self, survey: FilteredRows, question: Question, text: str, settings: RecallSettings, *, soft: bool
+        self, found_rows: FilteredRows, question: Question, text: str, settings: RecallSettings, *, soft: bool
     ) -> None:
-        found = question_terms(survey, question, text, settings, soft=soft)
+        found = question_terms(found_rows, question, text, settings, soft=soft)
         self._parts = found.parts
-        self._scored = score_terms(survey, found.terms, found.shares, settings.k1, settings.b)
+        self._scored = score_terms(found_rows, found.terms, found.shares, settings.k1, settings.b)
         self._counts = self._scored.counts()
-        self.weights = found.weights(survey.population, self._counts)
-        self.scores = self._sum(survey, settings, settings.spread if soft and settings.context else 0.0)
+        self.weights = found.weights(found_rows.population, self._counts)
+        self.scores = self._sum(found_rows, settings, settings.spread if soft and settings.context else 0.0)
 
-    def _sum(self, survey: FilteredRows, settings: RecallSettings, spread: float) -> Scores:
+    def _sum(self, found_rows: FilteredRows, settings: RecallSettings, spread: float) -> Scores:
         """Sum the best term of each word for each row. A word also counts, by `spread`, for the turns next to one that
         contains it, and by half of that at two steps."""
-        total = np.zeros(survey.size + 1, np.float32)  # the last place collects what goes to position -1
-        scratch = np.zeros(survey.size + 1, np.float32)
+        total = np.zeros(found_rows.size + 1, np.float32)  # the last place collects what goes to position -1
+        scratch = np.zeros(found_rows.size + 1, np.float32)
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
-        few = min(_COMMON * survey.population + 256, _MANY)
+        few = min(_COMMON * found_rows.population + 256, _MANY)
         held = [sum(self._counts[part.first : part.first + len(part.names)]) for part in self._parts]
         lending = [bool(spread) and number <= few for number in held]
-        reached = _neighbours(survey, [rows for (rows, _), lends in zip(parts, lending, strict=True) if lends])
+        reached = _neighbours(found_rows, [rows for (rows, _), lends in zip(parts, lending, strict=True) if lends])
         steps = np.array([[spread], [spread / 2], [spread], [spread / 2]], np.float32)
-        shares = steps * dependence(survey, reached.ravel(), settings).reshape(reached.shape) if reached.size else steps
+        shares = (
+            steps * dependence(found_rows, reached.ravel(), settings).reshape(reached.shape) if reached.size else steps
+        )
         start = 0
         for (at, scores), lends in zip(parts, lending, strict=True):
             np.maximum.at(scratch, at, scores)
@@ -111,7 +113,7 @@ class QuestionWords:
                 at = np.concatenate([at, near])
                 start = end
             move(scratch, total, at)
-        return total[: survey.size]
+        return total[: found_rows.size]
 
     def matches(self, at: int) -> list[WordMatch]:
         """Return the words that a row matches, each by its best term."""
@@ -128,8 +130,8 @@ class QuestionWords:
         return matched
 
 
-def _neighbours(survey: FilteredRows, parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _neighbours(found_rows: FilteredRows, parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Return the rows one and two steps after and before those of all parts, a row for each step."""
     at = np.concatenate([np.empty(0, np.int64), *parts])
-    after, before = survey.after(at), survey.before(at)
-    return np.stack([after, survey.after(after), before, survey.before(before)])
+    after, before = found_rows.after(at), found_rows.before(at)
+    return np.stack([after, found_rows.after(after), before, found_rows.before(before)])

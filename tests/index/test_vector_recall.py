@@ -54,11 +54,11 @@ def index_of(vectors, batches):
 
 def recall_at_10(index, vectors, questions, where, rows):
     """The share of the true ten nearest that were found; equally near ones are equally good."""
-    survey = FilteredRows(index, where, Rows(vectors))
+    found_rows = FilteredRows(index, where, Rows(vectors))
     inside = vectors if rows is None else vectors[rows]
     hits = 0
     for question in questions:
-        _, scores = nearest_rows(survey, question, 10)
+        _, scores = nearest_rows(found_rows, question, 10)
         bar = np.partition(inside @ question, -10)[-10]
         hits += int((scores >= bar - 1e-6).sum())
     return hits / (10 * len(questions))
@@ -138,9 +138,9 @@ def test_memories_without_a_vector_are_never_near():
     vectors[::3] = 0
     given = [vector if vector.any() else None for vector in vectors]
     index = index_of(given, (5, 600))
-    survey = FilteredRows(index, Filter(), Rows(vectors))
+    found_rows = FilteredRows(index, Filter(), Rows(vectors))
     for question in clustered_vectors(10, 64, part=3):
-        at, scores = nearest_rows(survey, question, 2500)
+        at, scores = nearest_rows(found_rows, question, 2500)
         assert len(at) == 2000
         assert (at % 3 != 0).all()
         assert np.isfinite(scores).all()
@@ -152,9 +152,9 @@ def test_vectors_may_begin_after_any_number_of_memories_without(first):
     vectors = clustered_vectors(2600, 48)
     given = [None if at < first else vector for at, vector in enumerate(vectors)]
     index = index_of(given, (300,))
-    survey = FilteredRows(index, Filter(), Rows(vectors))
+    found_rows = FilteredRows(index, Filter(), Rows(vectors))
     for question in vectors[-10:]:
-        at, _ = nearest_rows(survey, question, 10)
+        at, _ = nearest_rows(found_rows, question, 10)
         exact = vectors[first:] @ question
         assert set(at.tolist()) == set((np.argsort(-exact, kind="stable")[:10] + first).tolist())
 
