@@ -164,7 +164,7 @@ def test_what_the_team_memory_tells_is_measured_on_a_repository(rmem: Rmem, hist
     root, prompts = history
     answer = rmem("eval", "team", "--repository", root, "--prompts", prompts, "--mistakes")
     assert answer.code == 0, answer.err
-    assert answer.lines[0].split() == ["REPOSITORY", "PRECISION", "RECALL", "TOLD", "ANYWAY", "FIRST", "THREE"]
+    assert answer.lines[0].split() == ["REPOSITORY", "PRECISION", "RECALL", "SHOWN", "ANYWAY", "FIRST", "THREE"]
     assert answer.lines[1].startswith("acme/etl")
     assert answer.lines[1].endswith("1.000 (1 of 1)")
     assert "BAR" in answer.out
