@@ -1,4 +1,4 @@
-"""What happens in a workspace right now, for a feed: what is written, recalled and told to agents."""
+"""The activity feed of a workspace: what is written, recalled and injected into agents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What coding agents are told and what they learned: injections as they would be now, a ledger of those that were,
-sessions, and the review inbox. On one's own store (`rmem ui`) the files of sessions and clones on this machine are
-read too; a team's server has neither."""
+"""Memories of coding agents: injections as they would be now, a ledger of past ones, sessions, and the review inbox. On
+the user's own store (`rmem ui`) sessions and clones on this machine are read too; a team's server has neither."""
 
 from __future__ import annotations
 

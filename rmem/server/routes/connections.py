@@ -1,4 +1,4 @@
-"""What one memory has to do with others: its versions, what says the same or contradicts it, what would go with it."""
+"""Connections of a memory: its versions, duplicates and contradictions, and facts that would be lost with it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables as the public `deeplake` package opens them: where a table's dataset lies, and the object storage around it.
-These routes speak that package's protocol, and the part of S3's that it uses; they are not in the OpenAPI document."""
+"""Tables for the public `deeplake` package: credentials of a table's dataset, and its object storage. These routes
+implement that package's protocol and the part of S3's that it uses; they are not in the OpenAPI document."""
 
 from __future__ import annotations
 

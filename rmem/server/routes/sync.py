@@ -1,4 +1,4 @@
-"""What the memories of a team's members tell each other."""
+"""Synchronisation of the memories of a team's members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a workspace: make, list and drop them, ask them in SQL, and fill them."""
+"""Tables of a workspace: create, list and drop them, query them in SQL, and append rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard: its files, and logging in and out. All that it shows comes by the routes that others use."""
+"""The dashboard: its files, log-in and log-out. Its data comes from the other routes."""
 
 from __future__ import annotations
 
