@@ -45,8 +45,8 @@ def _check_size(pa: Any, table: Any, most_bytes: int) -> None:
     most = most_bytes // _BYTES_OF_A_VALUE
     count = sum(_count(pa, chunk) for column in table.columns for chunk in column.chunks)
     if count > most:
-        told = f"an Arrow stream may hold at most {most:,} values, this one holds {count:,}"
-        raise HTTPException(413, f"{told}; send less at once")
+        message = f"an Arrow stream may hold at most {most:,} values, this one holds {count:,}"
+        raise HTTPException(413, f"{message}; send less at once")
 
 
 def _count(pa: Any, array: Any) -> int:

@@ -180,9 +180,9 @@ def _rows(access: Access, table: Table, names: list[str]) -> dict[str, list[Any]
     ):
         for row in batch.rows:
             for name, value in zip(names, row, strict=True):
-                told = to_json(value)
+                encoded = to_json(value)
                 as_text = kinds[name] in (Kind.JSONB, Kind.TEXTS, Kind.INTEGERS) and value is not None
-                columns[name].append(json.dumps(told) if as_text else told)
+                columns[name].append(json.dumps(encoded) if as_text else encoded)
     return columns
 
 
@@ -209,7 +209,7 @@ def _call(task: dict[str, Any], seconds: float) -> dict[str, Any]:
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it was killed"]
         raise InputError(f"the dataset cannot be made or read: {last[0][:300]}", field="dataset")
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    if "error" in told:
-        raise InputError(told["error"], field="dataset")
-    return told
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if "error" in result:
+        raise InputError(result["error"], field="dataset")
+    return result

@@ -63,8 +63,8 @@ class DiskUse:
         """Refuse to write for an organisation that has used up its space."""
         used = self._used(org)
         if used >= self._most:
-            told = f"the organisation uses {used:,} bytes on disk and may use {self._most:,} (disk_bytes)"
-            raise HTTPException(507, f"{told}; forget memories or drop tables first")
+            message = f"the organisation uses {used:,} bytes on disk and may use {self._most:,} (disk_bytes)"
+            raise HTTPException(507, f"{message}; forget memories or drop tables first")
 
     def _used(self, org: str) -> int:
         started = time.monotonic()
@@ -103,7 +103,7 @@ def used_bytes(folder: Path) -> int:
 
 
 def database_bytes(address: str, org: str) -> int:
-    """Return what the workspaces of an organisation take in a PostgreSQL database: tables as the database measures
+    """Return the bytes of the workspaces of an organisation in a PostgreSQL database: tables as the database measures
     them, memories by a sample of them."""
     import psycopg
 

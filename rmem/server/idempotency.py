@@ -118,8 +118,8 @@ class Answers:
         return Response(row.body, row.status, headers)
 
     def _running_already(self) -> Response:
-        told = "a request with this Idempotency-Key is still running"
-        return problem(409, told, headers={"Retry-After": "1"})
+        message = "a request with this Idempotency-Key is still running"
+        return problem(409, message, headers={"Retry-After": "1"})
 
     def keep(self, claim: Claim, status: int, headers: dict[str, str], body: bytes | None) -> None:
         """Store an answer. The key is free again if the answer shows that nothing was done, and is kept for the same

@@ -68,7 +68,7 @@ class PagedParameters(BaseModel):
     def page(self, key: str, found: Sequence[Any], to_document: Callable[[Any], Any]) -> Document:
         """A page of a list: `found` is one more than `limit` where there is another page."""
         after = cursor_of(self.offset + self.limit) if len(found) > self.limit else None
-        return {key: [to_document(one) for one in found[: self.limit]], "next_cursor": after}
+        return {key: [to_document(item) for item in found[: self.limit]], "next_cursor": after}
 
     def slice(self, key: str, whole: Sequence[Any], to_document: Callable[[Any], Any]) -> Document:
         return self.page(key, whole[self.offset : self.offset + self.limit + 1], to_document)
@@ -224,7 +224,7 @@ async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()])
             likely=parameters.likely,
             **parameters.times(),
         )
-        return {"paths": [{"names": list(one.names), "facts": _to_documents(one.facts)} for one in found]}
+        return {"paths": [{"names": list(item.names), "facts": _to_documents(item.facts)} for item in found]}
 
     return await _answer(access, parameters, question)
 
@@ -235,7 +235,7 @@ async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()])
 async def timeline(access: Reader, parameters: Annotated[TimelineParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         found = graph.timeline(parameters.entity, believed=moment_of(parameters.believed), limit=parameters.limit)
-        return {"changes": [_change(one) for one in found]}
+        return {"changes": [_change(item) for item in found]}
 
     return await _answer(access, parameters, question)
 
@@ -284,7 +284,7 @@ async def closure(access: Reader, parameters: Annotated[ClosureParameters, Query
         found = graph.closure(
             parameters.entity, parameters.relation, direction=parameters.direction, depth=parameters.depth
         )
-        return parameters.slice("reached", found, lambda one: {"name": one[0], "steps": one[1]})
+        return parameters.slice("reached", found, lambda item: {"name": item[0], "steps": item[1]})
 
     return await _answer(access, parameters, question)
 
@@ -302,7 +302,7 @@ async def entities(access: Reader, parameters: Annotated[EntitiesParameters, Que
 @router.get("/relations", response_model=documents.RelationsAnswer, summary="Relations, those of most facts first")
 async def relations(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(
-        access, parameters, lambda graph: {"relations": [_count_document(one) for one in graph.relations()]}
+        access, parameters, lambda graph: {"relations": [_count_document(item) for item in graph.relations()]}
     )
 
 
@@ -416,21 +416,21 @@ def _undo(access: Access, fact_id: str) -> str:
 
 
 def _to_documents(found: Sequence[Fact]) -> list[Document]:
-    return [one.to_dict() for one in found]
+    return [item.to_dict() for item in found]
 
 
-def _neighbour(one: Neighbour) -> Document:
-    return {"name": one.name, "outgoing": one.outgoing, "fact": one.fact.to_dict()}
+def _neighbour(item: Neighbour) -> Document:
+    return {"name": item.name, "outgoing": item.outgoing, "fact": item.fact.to_dict()}
 
 
-def _change(one: Change) -> Document:
-    return {"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()}
+def _change(item: Change) -> Document:
+    return {"time": iso(item.time), "began": item.began, "fact": item.fact.to_dict()}
 
 
-def _count_document(one: tuple[str, int]) -> Document:
-    return {"name": one[0], "facts": one[1]}
+def _count_document(item: tuple[str, int]) -> Document:
+    return {"name": item[0], "facts": item[1]}
 
 
-def _explanation(one: Explanation) -> Document:
-    to_document = {"fact": one.fact.to_dict(), "sentence": one.sentence, "text": one.text}
-    return {**to_document, "same": _to_documents(one.same), "others": _to_documents(one.others)}
+def _explanation(item: Explanation) -> Document:
+    document = {"fact": item.fact.to_dict(), "sentence": item.sentence, "text": item.text}
+    return {**document, "same": _to_documents(item.same), "others": _to_documents(item.others)}

@@ -150,13 +150,16 @@ def _sessions(access: Access, parameters: SessionsParameters) -> Document:
     rows = store.read_transaction(lambda: store.candidates(where))
     unseen = {(memory.agent_id, memory.session) for memory in hidden(access, where)}
     found = rows.sessions() if isinstance(rows, FilteredRows) else _grouped(store.select(where, limit=_LOOKED_AT))
-    told = [one for one in found if one[:2] not in unseen]
-    for agent, session in unseen & {one[:2] for one in found}:
+    listed = [session_row for session_row in found if session_row[:2] not in unseen]
+    for agent, session in unseen & {session_row[:2] for session_row in found}:
         inside = Filter.of({**where.to_dict(), "agent": agent, "session": session})
-        told += _grouped(visible(access, store.select(inside)))
-    told.sort(key=lambda one: -one[3])
+        listed += _grouped(visible(access, store.select(inside)))
+    listed.sort(key=lambda session_row: -session_row[3])
     names = ("agent", "session", "start", "end", "memories")
-    return {"sessions": [dict(zip(names, one, strict=True)) for one in told[: parameters.limit]], "total": len(told)}
+    return {
+        "sessions": [dict(zip(names, session_row, strict=True)) for session_row in listed[: parameters.limit]],
+        "total": len(listed),
+    }
 
 
 def _grouped(memories: list[Memory]) -> list[tuple[str, str, float, float, int]]:

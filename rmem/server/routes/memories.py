@@ -271,7 +271,7 @@ async def restore(
 
 def _restore(access: Access, ids: list[str]) -> list[str]:
     with config.acting(access.member, access.token_id), access.once():
-        aside = {one.memory.memory_id: one.memory for one in access.brain.store.aside()}
+        aside = {item.memory.memory_id: item.memory for item in access.brain.store.aside()}
         for key in ids:
             if key in aside:
                 check_change(access, aside[key])
