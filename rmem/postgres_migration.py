@@ -123,7 +123,7 @@ def _count(store: SqlRecords, table: str) -> int:
 def _copy_memories(old: SqliteRecordStore, new: PostgresRecordStore, report: Callable[[int], None]) -> int:
     """Copy the rows after the last one in the target, and remove those that the file no longer has."""
     from .stores.sql import postgres_rows
-    from .stores.sql.postgres_link import Connection as PostgresConnection
+    from .stores.sql.postgres_link import PostgresConnection
 
     known = old.get_meta("dimension")
     dimension = None if known is None else int(known)

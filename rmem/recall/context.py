@@ -71,8 +71,8 @@ def prior_scores(
     found_rows: FilteredRows, at: Positions, dependence: Scores, settings: RecallSettings
 ) -> dict[str, Scores]:
     """Return the parts of a score that do not depend on the question: importance and, for turns of a dialogue,
-    substance (up), questions and mere reactions (down). These count less among a handful of rows, whose scores cannot be
-    many deviations apart."""
+    substance (up), questions and mere reactions (down). These count less among a handful of rows, whose scores cannot
+    be many deviations apart."""
     trust = dependence * found_rows.in_dialogue(at)
     trust *= np.float32(found_rows.population / (found_rows.population + _HANDFUL))
     flags = found_rows.column_at("flags", at)

@@ -1,4 +1,4 @@
-"""What a request may do, and with what: the one thing that routes ask for.
+"""What a request may do and with which workspace; routes get it as a dependency.
 
 @router.post("/workspaces/{workspace}/memories")
 def remember(body: NewMemory, access: Annotated[Access, Depends(allowed(Role.WRITE))]) -> …:
@@ -37,7 +37,7 @@ BEARER = HTTPBearer(auto_error=False, description="A token of `rmem token create
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request from its arrival to its answer; `auth` keeps it in the scope under "context"."""
+    """One request; `auth` stores it in the ASGI scope under "context"."""
 
     id: str
     service: Service
@@ -45,11 +45,11 @@ class RequestContext:
     spaces: list[Space] = field(default_factory=list)
     status: int = 0
     request: receipts.Request | None = None
-    """What its writes are done under, where it has an Idempotency-Key."""
+    """The receipts of its writes, if it has an Idempotency-Key."""
     workspace_role: WorkspaceRole | None = None
-    """What the caller may do in the workspace, once it was looked up."""
+    """The role of the caller in the workspace, after it was looked up."""
     on_limit: Callable[[float], None] | None = None
-    """Told the time limit of a statement, by the thread that runs it."""
+    """Called with the time limit of a statement, by the thread that runs it."""
 
     def note_write(self, mark: int) -> None:
         """Let recalls see what a worker has written for this request."""
@@ -63,7 +63,7 @@ class RequestContext:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who asks, in which workspace, and what may be done there. Use it in the thread of the request only.
+    """The caller, the workspace and the role there. Use it in the thread of the request only.
 
     `workspace` is empty on routes of the organisation.
     """
@@ -85,12 +85,12 @@ class Access:
 
     @property
     def open_brain(self) -> Brain | None:
-        """The brain if it is open already; it may then be asked for what takes no time in the event loop."""
+        """The Brain if it is open already, for calls from the event loop that do not block."""
         return self._space().open_brain
 
     @property
     def write_mark(self) -> int:
-        """The mark up to which recalls have to see what was written."""
+        """The position up to which recalls must see writes."""
         return self._space().write_mark
 
     def note_write(self, mark: int) -> None:
@@ -107,7 +107,7 @@ class Access:
 
     @property
     def address(self) -> str:
-        """Where the memories of the workspace are kept; not to be told to members."""
+        """The address of the store of the workspace; not to be shown to members."""
         return self._space().address
 
     @property
@@ -120,8 +120,8 @@ class Access:
         return self.context.caller
 
     def once(self) -> AbstractContextManager[None]:
-        """Let what is written inside happen once, however often a request with an Idempotency-Key is sent. It must
-        write the same each time; what it reads before may differ."""
+        """Run the writes inside once, however often a request with an Idempotency-Key is sent. They must be the same
+        each time; what is read before may differ."""
         return receipts.request(self.context.request)
 
     def need(self, role: Role) -> None:
@@ -130,12 +130,12 @@ class Access:
             raise _too_low(role, self.role)
 
     async def read(self, call: Callable[..., Result], *args: Any) -> Result:
-        """Run what only reads in a thread, when it is the turn of the organisation."""
+        """Run a read in a thread, in the organisation's turn."""
         async with self.service.read_shares.place(self.org):
             return await run_in_threadpool(call, *args)
 
     async def write(self, call: Callable[..., Result], *args: Any) -> Result:
-        """Run what changes something in a thread, when it is the turn of the organisation."""
+        """Run a write in a thread, in the organisation's turn."""
         async with self.service.write_shares.place(self.org):
             return await run_in_threadpool(call, *args)
 
@@ -144,7 +144,7 @@ class Access:
         self._space()
 
     def need_room(self) -> None:
-        """Refuse what grows where the organisation has used up its space on disk."""
+        """Refuse to add data if the organisation has used up its disk space."""
         self.service.disk.check(self.org)
 
     def _space(self) -> Space:
@@ -153,7 +153,7 @@ class Access:
         return self.context.spaces[0]
 
     def use_space(self) -> Space:
-        """Return the workspace, which stays open until it is given back to `spaces`."""
+        """Return the workspace, which stays open until it is released to `spaces`."""
         return self.spaces.use(self.org, self.workspace_id, self.workspace, self.server, self.moves)
 
 
@@ -161,7 +161,7 @@ WorkspaceName = Annotated[str, Path(description="The name of a workspace.", max_
 
 
 def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
-    """Return a dependency for routes under /workspaces/{workspace}/…: the access of somebody with at least this role."""
+    """Make a dependency for routes under /workspaces/{workspace}/… that requires at least this role."""
 
     async def look(
         request: Request, workspace: WorkspaceName, _bearer: Annotated[Any, Depends(BEARER)] = None
@@ -173,7 +173,7 @@ def allowed(role: Role) -> Callable[..., Awaitable[Access]]:
 
 
 async def admitted(context: RequestContext, workspace: str, role: Role) -> Access:
-    """Return the access of whoever asks, to a workspace where it has at least this role."""
+    """Return the caller's access to a workspace; raise if its role is lower."""
     service, caller = context.service, _caller(context)
     if context.workspace_role is None:
         context.workspace_role = await workspace_role_of(service, caller, workspace)
@@ -187,7 +187,7 @@ async def admitted(context: RequestContext, workspace: str, role: Role) -> Acces
 
 
 def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
-    """Return a dependency for routes of the whole organisation."""
+    """Make a dependency for routes of the whole organisation that requires at least this role."""
 
     async def look(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
         context: RequestContext = request.scope["context"]
@@ -202,7 +202,7 @@ def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
 
 
 async def anybody(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:
-    """Return a dependency for routes that every valid token opens."""
+    """Dependency for routes that accept every valid token."""
     context: RequestContext = request.scope["context"]
     caller = _caller(context)
     return Access(caller.org, "", caller.member, caller.role, caller.token_id, context.service.spaces, context)

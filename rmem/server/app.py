@@ -1,4 +1,4 @@
-"""The application: what a server is made of, and which routes it has."""
+"""The application: creates the parts of a server and registers its routes."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from .routes import export as of_export
 from .routes import feedback as of_feedback
 from .routes import graph as of_graph
 from .routes import histogram as of_histogram
+from .routes import maintenance as of_maintenance
 from .routes import memories as of_memories
 from .routes import repositories as of_repositories
 from .routes import service as of_service
@@ -36,7 +37,6 @@ from .routes import sync as of_sync
 from .routes import tables as of_tables
 from .routes import tokens as of_tokens
 from .routes import ui as of_ui
-from .routes import upkeep as of_upkeep
 from .routes import workspaces as of_workspaces
 from .service import Service
 from .settings import ServerSettings
@@ -46,19 +46,19 @@ from .workers import Workers
 from .workers import host as worker_host
 
 FIRST = "default"
-"""The name of the organisation and the workspace that the first start makes."""
+"""The name of the organisation and the workspace that the first start creates."""
 _ADMIN = "admin"
 _FIRST_DAYS = 365.0
 
 ROUTERS: tuple[APIRouter, ...] = (
-    of_memories.router,  # routes are tried in turn, so what is asked most comes first
+    of_memories.router,  # routes are tried in order: the most used first
     of_agents.router,
     of_graph.router,
     of_service.router,
     of_workspaces.router,
     of_tokens.router,
     of_tables.router,
-    of_upkeep.router,
+    of_maintenance.router,
     of_histogram.router,
     of_connections.router,
     of_activity.router,
@@ -75,7 +75,8 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 
 def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> FastAPI:
-    """Return a server as an ASGI application. `on_first_token` is told the admin's token when the data folder is new."""
+    """Make a server as an ASGI application. `on_first_token` is called with the admin's token if the data folder is
+    new."""
     service = open_service(settings, on_first_token=on_first_token)
     workers, recall_workers = Workers(settings), RecallWorkers(settings)
 
@@ -84,7 +85,7 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
         if settings.workers or settings.recall_workers:
             worker_host.start()  # it loads while the server starts
-        gc.freeze()  # what was imported stays; looking through it again and again held requests up
+        gc.freeze()  # imported objects stay: collecting them again and again delays requests
         try:
             yield
         finally:
@@ -111,13 +112,13 @@ def create_app(settings: ServerSettings, *, on_first_token: Callable[[str], None
     problems.install(app)
     app.add_api_route("/docs", lambda: docs_page(app), include_in_schema=False)
     for router in ROUTERS:
-        app.router.routes.extend(router.routes)  # include_router would build every route anew at the first request
+        app.router.routes.extend(router.routes)  # include_router would rebuild every route at the first request
     return app
 
 
 class _Prefix:
-    """Gives the router the path that a reverse proxy was asked for, so that links and redirects lead back through it.
-    What comes before it sees the path without the prefix."""
+    """Gives the router the path before a reverse proxy removed its prefix, so that links and redirects lead back
+    through it. Outer middleware sees the path without the prefix."""
 
     def __init__(self, app: ASGIApp, root_path: str) -> None:
         self._app, self._root_path = app, root_path
@@ -129,7 +130,7 @@ class _Prefix:
 
 
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
-    """Return the parts of a server on its data folder; the first time, with an organisation, a workspace and an admin."""
+    """Open the parts of a server on its data folder; create an organisation, a workspace and an admin in a new one."""
     make_folder(settings.data)
     control = Control(settings)
     tokens = Tokens(control, signing_secret(settings.data))

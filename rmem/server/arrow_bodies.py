@@ -1,6 +1,5 @@
-"""Columns from an Arrow stream that somebody sent. What could be made larger than it arrived is refused: compressed
-batches, types whose values are written once and meant many times, columns that share their bytes, and more values than
-a body may hold numbers."""
+"""Read columns from an Arrow stream of a client. Refuse what expands: compressed batches, dictionary and run-end types,
+columns that share their bytes, and more values than a body may have."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def columns_of(body: bytes, most_bytes: int) -> dict[str, list[Any]]:
 
 
 def _check_size(pa: Any, table: Any, most_bytes: int) -> None:
-    """Count what a table becomes before it does."""
+    """Check the size of a table before it is converted to Python values."""
     if table.nbytes > most_bytes:
         raise HTTPException(
             413, f"an Arrow stream may hold at most {most_bytes:,} bytes, this one holds {table.nbytes:,}"
@@ -46,8 +45,8 @@ def _check_size(pa: Any, table: Any, most_bytes: int) -> None:
     most = most_bytes // _BYTES_OF_A_VALUE
     count = sum(_count(pa, chunk) for column in table.columns for chunk in column.chunks)
     if count > most:
-        told = f"an Arrow stream may hold at most {most:,} values, this one holds {count:,}"
-        raise HTTPException(413, f"{told}; send less at once")
+        message = f"an Arrow stream may hold at most {most:,} values, this one holds {count:,}"
+        raise HTTPException(413, f"{message}; send less at once")
 
 
 def _count(pa: Any, array: Any) -> int:

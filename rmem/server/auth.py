@@ -20,7 +20,7 @@ from .. import receipts
 from ..errors import RemanenceError
 from .access import RequestContext, Role, workspace_role_of
 from .exchange import SHORT_BODY, whole_body
-from .idempotency import REPLAYED, Claim, Recorder, fingerprint, key_of
+from .idempotency import REPLAYED, Claim, ResponseRecorder, fingerprint, key_of
 from .limits import retry_after
 from .problems import error_response, problem
 from .service import Service
@@ -32,21 +32,21 @@ log = logging.getLogger("rmem.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 _OPEN = frozenset(("/health", "/ready", "/docs", "/openapi.json"))
 _DASHBOARD = "/ui"
-"""The pages themselves hold no data; what they show comes by the other routes."""
+"""The pages hold no data; they load it by the other routes."""
 _STORAGE = "/dataset-storage"
-"""What speaks S3's protocol has the token in a header of that protocol."""
+"""The S3 protocol has the token in a header of its own."""
 _LONG_BODY = re.compile(rf"/workspaces/[^/]+/(tables|memories|agents|sync|import)(/|\Z)|{_STORAGE}/")
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _CLIENT_LEFT = 499
-"""In the log, of a request that did not arrive whole."""
+"""Status in the log of a request that did not arrive completely."""
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _OF_FORMS = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
-"""What a page may send to any host without asking it first."""
+"""Content types that a page may send to any host without a preflight request."""
 
 
 class AuthMiddleware:
-    """Lets requests in that have a token and keep to the limits, and tells how each one ended."""
+    """Admits requests that have a token and keep to the limits, and logs each one."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -71,8 +71,10 @@ class AuthMiddleware:
             if message["type"] == "http.response.start":
                 length = dict(message.get("headers", ())).get(b"content-length", b"0")
                 if int(length) > most:
-                    told = f"the answer has {int(length):,} bytes and may have {most:,}; ask for less, or stream it"
-                    await problem(413, told)(scope, receive, answer)
+                    message_text = (
+                        f"the answer has {int(length):,} bytes and may have {most:,}; ask for less, or stream it"
+                    )
+                    await problem(413, message_text)(scope, receive, answer)
                     replaced = True
                     return
                 context.status = message["status"]
@@ -89,9 +91,9 @@ class AuthMiddleware:
             if refused is not None:
                 await refused(scope, receive, answer)
             elif headers.has(b"idempotency-key") and scope["method"] not in _READING and context.caller is not None:
-                await self._run_once(scope, self._bounded(receive, headers, scope["path"]), answer, headers, context)
+                await self._run_once(scope, self._limit_body(receive, headers, scope["path"]), answer, headers, context)
             else:
-                await self._app(scope, self._bounded(receive, headers, scope["path"]), answer)
+                await self._app(scope, self._limit_body(receive, headers, scope["path"]), answer)
         except ClientDisconnect:
             context.status = context.status or _CLIENT_LEFT
         except Exception as error:
@@ -114,7 +116,7 @@ class AuthMiddleware:
             self._log_request(scope, context, time.perf_counter() - started)
 
     async def _check_request(self, scope: Scope, headers: Headers, context: RequestContext) -> Response | None:
-        """Return the answer to a request that may not come in."""
+        """Return the error response of a request that is refused, else None."""
         service, path = self._service, scope["path"]
         if service.settings.own_store is not None and (foreign := _foreign_host(headers)) is not None:
             return self._refuse("foreign", 403, foreign)
@@ -176,7 +178,8 @@ class AuthMiddleware:
         return problem(status, message, **more)
 
     def _most_bytes(self, path: str) -> int:
-        """Return how long a body may be. Those that this process reads hold everybody up, so they are short."""
+        """Return the largest size of a body. Bodies that this process parses block other requests, so they are
+        short."""
         most = self._service.settings.limits.body_bytes
         return most if _LONG_BODY.match(path) else min(most, SHORT_BODY)
 
@@ -185,8 +188,8 @@ class AuthMiddleware:
         where = " on this route" if most < self._service.settings.limits.body_bytes else ""
         return f"a body may have at most {most:,} bytes{where}"
 
-    def _bounded(self, receive: Receive, headers: Headers, path: str) -> Receive:
-        """Return a body that is sent in pieces is counted; one with a length was compared already."""
+    def _limit_body(self, receive: Receive, headers: Headers, path: str) -> Receive:
+        """Limit a body that is sent in chunks; one with a length was checked already."""
         if headers.get(b"content-length"):
             return receive
         left = self._most_bytes(path)
@@ -204,8 +207,7 @@ class AuthMiddleware:
     async def _run_once(
         self, scope: Scope, receive: Receive, send: Send, headers: Headers, context: RequestContext
     ) -> None:
-        """Run a request whose key was not used before, or whose answer was lost; answer others as they were answered
-        then."""
+        """Run a request whose key is new, or whose answer was lost; else send the stored answer."""
         assert context.caller is not None
         caller = context.caller
         key = key_of(headers.get(b"idempotency-key"))
@@ -225,7 +227,7 @@ class AuthMiddleware:
             if (
                 workspace_role is not None and workspace_role.role < Role.WRITE
             ):  # who writes nothing has no need of kept answers
-                await self._app(scope, _again(body, receive), send)
+                await self._app(scope, _replay_body(body, receive), send)
                 return
             if workspace_role is not None:
                 place, role = workspace_role.workspace_id, workspace_role.role
@@ -239,14 +241,14 @@ class AuthMiddleware:
             return
         context.request = known
         try:
-            await self._run_recorded(scope, _again(body, receive), Recorder(send), claim, known)
+            await self._run_recorded(scope, _replay_body(body, receive), ResponseRecorder(send), claim, known)
         finally:
             answers.release(claim)
 
     async def _run_recorded(
-        self, scope: Scope, receive: Receive, recorder: Recorder, claim: Claim, request: receipts.Request
+        self, scope: Scope, receive: Receive, recorder: ResponseRecorder, claim: Claim, request: receipts.Request
     ) -> None:
-        """Run a request, and keep its answer before it is sent."""
+        """Run a request, and store its answer before it is sent."""
         keep = self._service.answers.keep
         try:
             await self._app(scope, receive, recorder.send)
@@ -293,8 +295,8 @@ class Headers:
         return self._given.get(name, b"").decode("latin-1")
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a body that was read already, for whoever reads it next."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that sends a body again that was read already."""
     given = False
 
     async def read() -> Message:
@@ -308,17 +310,17 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _foreign_host(headers: Headers) -> str | None:
-    """Return what is wrong with the Host of a request to a server for this machine alone: a name that was rebound to it."""
+    """Return what is wrong with the Host header of a request to a local server: a DNS name that was rebound to it."""
     if _host(headers.get(b"host")) not in _LOCAL_HOSTS:
         return "this server answers to this machine only: Host must be 127.0.0.1 or localhost"
     return None
 
 
 def foreign_page(method: str, headers: Headers) -> str | None:
-    """Return what tells that a request without a token may come from another web page; None if nothing does.
+    """Return why a request without a token may come from another web page; None if it does not.
 
     A page can send requests to any server, and its browser says so in `Origin` and `Sec-Fetch-Site`. Browsers that
-    say neither cannot send JSON without asking first."""
+    send neither cannot send JSON without a preflight request."""
     host, origin = headers.get(b"host"), headers.get(b"origin")
     if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
         return "without a token this server takes no requests of other web pages: Origin is another one"

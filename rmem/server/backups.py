@@ -1,8 +1,8 @@
-"""Copy a whole server while it runs, and bring a copy back: the control data, the audit logs of organisations, every
+"""Back up a whole server while it runs, and restore it: the control data, the audit logs of organisations, every
 workspace with its memories and tables, secrets and settings; of a server on PostgreSQL a dump of its database.
 
-The control data is copied first, so that no answer in it tells of a write that a workspace's copy does not have. The
-copy lists its files with their checksums, and appears under its name when it is whole."""
+The control data is copied first, so that no stored answer in it refers to a write that a workspace's copy lacks. The
+backup lists its files with their checksums, and appears under its name when it is complete."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ _PLAIN = ("secret.key", "metrics.token", "server.toml")
 
 
 def backup(settings: ServerSettings, target: str | Path, on_progress: Progress | None = None) -> dict[str, Any]:
-    """Return a consistent copy of a server's data in a new folder; others may write meanwhile. What was acknowledged before it
-    began is in it."""
+    """Copy a server's data to a new folder while it is in use. Everything acknowledged before the start is in it."""
     if not settings.data.is_dir():
         raise StoreError(f"there is no server's data in {settings.data}; `rmem serve` makes it")
     with _new_folder("target", Path(target)) as folder:
@@ -55,8 +54,8 @@ def backup(settings: ServerSettings, target: str | Path, on_progress: Progress |
 
 
 def restore(settings: ServerSettings, source: str | Path) -> dict[str, Any]:
-    """Bring a copy back into a data folder that does not exist or is empty, and an empty database. It is checked before
-    the folder appears."""
+    """Restore a backup into a new or empty data folder and an empty database. It is checked before the folder
+    appears."""
     copy = Path(source)
     about = _list_of(copy)
     for name, checksum in about["files"].items():
@@ -72,7 +71,7 @@ def restore(settings: ServerSettings, source: str | Path) -> dict[str, Any]:
                 _copy(copy / name, folder / name)
         examined = [path for path in _files(folder) if path.suffix == ".db" and path.name != _CONTROL]
         for path in examined:
-            bad = [f"{one.name}: {one.detail}" for one in doctor.examine(path) if not one.ok]
+            bad = [f"{finding.name}: {finding.detail}" for finding in doctor.examine(path) if not finding.ok]
             if bad:
                 raise StoreError(f"{path.relative_to(folder)} in the copy is damaged ({'; '.join(bad)})")
             with closing(sqlite3.connect(path)) as link:
@@ -86,7 +85,7 @@ def restore(settings: ServerSettings, source: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def _new_folder(field: str, path: Path) -> Iterator[Path]:
-    """A folder that appears under its name when all is done, and not at all if something fails."""
+    """Yield a temporary folder that gets its name when all is done, and is removed if something fails."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{field} must be a folder that does not exist or is empty, but {path} is not", field=field)
     draft = path.with_name(f"{path.name}.partial")
@@ -102,7 +101,7 @@ def _new_folder(field: str, path: Path) -> Iterator[Path]:
 
 
 def _copy_files(data: Path, folder: Path, on_progress: Progress | None) -> None:
-    """Every SQLite file of a server, each as of one moment."""
+    """Copy every SQLite file of a server, each as one snapshot."""
     if not (data / _CONTROL).exists():
         raise StoreError(f"there is no server's data in {data}; `rmem serve` makes it")
     _copy_control(data / _CONTROL, folder / _CONTROL)
@@ -164,28 +163,32 @@ _ROLES = (  # those that own something in this database, or may use it
 
 
 def _dump(store: str, target: Path) -> list[str]:
-    """Dump the database; the roles that it refers to, which belong to the whole of PostgreSQL and are not in a dump."""
+    """Dump the database; return the roles that it refers to, which a dump does not contain."""
     make_file(target)
     _run("pg_dump", store, "--format=custom", f"--file={target}")
-    return [name for (name,) in _asked(store, _ROLES)]
+    return [name for (name,) in _query(store, _ROLES)]
 
 
 def _load(store: str, dump: Path, roles: list[str]) -> None:
-    """Load a dump into an empty database, all of it or nothing, and examine every tenant's memories."""
-    if _asked(store, "SELECT to_regclass('control_about')") != [(None,)]:
+    """Load a dump into an empty database, all or nothing, and check every tenant's memories."""
+    if _query(store, "SELECT to_regclass('control_about')") != [(None,)]:
         raise InputError("store must be an empty database, but it holds a server's data", field="store")
-    known = {name for (name,) in _asked(store, "SELECT rolname FROM pg_roles")}
+    known = {name for (name,) in _query(store, "SELECT rolname FROM pg_roles")}
     for name in roles:
         if name not in known:
-            _asked(store, 'CREATE ROLE "{}" NOLOGIN'.format(name.replace('"', '""')))
+            _query(store, 'CREATE ROLE "{}" NOLOGIN'.format(name.replace('"', '""')))
     _run("pg_restore", store, "--exit-on-error", "--single-transaction", str(dump))
-    for (tenant,) in _asked(store, "SELECT name FROM remanence.heads ORDER BY name"):
-        bad = [f"{one.name}: {one.detail}" for one in doctor.examine(tenant_address(store, tenant)) if not one.ok]
+    for (tenant,) in _query(store, "SELECT name FROM remanence.heads ORDER BY name"):
+        bad = [
+            f"{finding.name}: {finding.detail}"
+            for finding in doctor.examine(tenant_address(store, tenant))
+            if not finding.ok
+        ]
         if bad:
             raise StoreError(f"the tenant {tenant!r} in the copy is damaged ({'; '.join(bad)})")
 
 
-def _asked(store: str, sql: str) -> list[tuple[Any, ...]]:
+def _query(store: str, sql: str) -> list[tuple[Any, ...]]:
     import psycopg
 
     try:
@@ -197,13 +200,13 @@ def _asked(store: str, sql: str) -> list[tuple[Any, ...]]:
 
 
 def _run(program: str, store: str, *arguments: str) -> None:
-    """Run one of PostgreSQL's own programs on a database; the password is not on its command line."""
+    """Run one of PostgreSQL's programs on a database, without the password on its command line."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
     found = shutil.which(program)
     if found is None:
-        told = f"{program} {' '.join(arguments)} --dbname=ADDRESS"
-        raise ConfigError(f"{program} is not on the PATH; install PostgreSQL's client programs, or run: {told}")
+        example = f"{program} {' '.join(arguments)} --dbname=ADDRESS"
+        raise ConfigError(f"{program} is not on the PATH; install PostgreSQL's client programs, or run: {example}")
     parts: dict[str, Any] = conninfo_to_dict(store)
     password = parts.pop("password", None)
     environment = {**os.environ, **({} if password is None else {"PGPASSWORD": str(password)})}

@@ -1,7 +1,6 @@
-"""Bodies of requests and answers of the memory routes as plain JSON, without the framework: what a body may hold, how a
-memory is told, what its ETag is, and where a list goes on.
+"""JSON bodies of the memory routes, without the web framework: parsing, documents of memories, ETags and cursors.
 
-The names of fields are checked here; their values are checked by the engine, in the engine's own words."""
+Field names are checked here; values are checked by the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ MOST_AT_ONCE = 1000
 
 
 def _blob(value: object) -> str:
-    """JSON has no bytes; an attachment of a memory may be some."""
+    """Encode bytes for JSON: an attachment may contain some."""
     if isinstance(value, bytes):
         return data_url(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
@@ -35,12 +34,12 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 
 
 def to_json(document: object) -> bytes:
-    """Return a document as JSON."""
+    """Encode a document as JSON."""
     return _encode(document).encode()
 
 
 def parse_json(given: bytes) -> Any:
-    """Return the JSON of a body."""
+    """Parse the JSON of a body."""
     try:
         return json.loads(given, parse_constant=_no_number)
     except InputError:
@@ -60,7 +59,7 @@ def _no_number(name: str) -> float:
 
 
 def fields_of(body: object, kind: str, names: Collection[str], needed: Collection[str] = ()) -> Document:
-    """Return a body that is an object with no other fields than these, and with all that it must have."""
+    """Check that a body is an object with only these fields, and with all needed ones; return it."""
     if not isinstance(body, dict):
         raise checks.refuse("the body", "a JSON object", body)
     checks.known_fields(kind, body, names)
@@ -71,7 +70,7 @@ def fields_of(body: object, kind: str, names: Collection[str], needed: Collectio
 
 
 def memory_document(memory: Memory, *, vectors: bool = False, attachments: bool = True) -> Document:
-    """Return a memory for JSON; its vectors only where they were asked for."""
+    """Convert a memory to JSON data, with its vectors if requested."""
     document = memory.to_dict(vectors=vectors)
     if not attachments:
         document["contents"] = own_contents(memory.contents)
@@ -99,12 +98,12 @@ def is_among(tag: str, wanted: str | None) -> bool:
 
 
 def cursor_of(*parts: object) -> str:
-    """Return where a list goes on, in a form that need not be understood."""
+    """Encode the position of the next page as an opaque cursor."""
     return urlsafe_b64encode(to_json(list(parts))).decode().rstrip("=")
 
 
 def parts_of(cursor: str, count: int) -> list[Any]:
-    """Return the reverse of `cursor_of`."""
+    """Decode a cursor."""
     try:
         parts = json.loads(urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
     except (Base64Error, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a connection may cost before a request has arrived: bytes of headers, seconds, and how many there are."""
+"""Limits of connections before a request has arrived: header bytes, seconds, and the number of connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which by itself takes headers of any length and waits for them and for bodies for ever."""
+    """uvicorn's protocol with limits: by itself it accepts headers of any length and waits without end."""
 
     def __init__(self, *args: Any, settings: ServerSettings, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -40,8 +40,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Close the connection that has waited longest without a request; this one, if all others are busy."""
-        waiting = [one for one in self.connections if isinstance(one, BoundedProtocol) and not one.request_arrived]
-        oldest = min(waiting, key=lambda one: one.idle_since)
+        waiting = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, BoundedProtocol) and not connection.request_arrived
+        ]
+        oldest = min(waiting, key=lambda connection: connection.idle_since)
         if oldest is self:
             self._refuse(503, f"the server has at most {self._settings.connections:,} connections; try again later")
         else:
@@ -57,7 +61,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._pending > self._settings.head_bytes and not self.transport.is_closing():
             self._refuse_head()
 
-    # What the parser tells
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -123,7 +127,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(431, f"the headers of a request may have at most {self._settings.head_bytes:,} bytes")
 
     def _refuse(self, status: int, message: str) -> None:
-        """Say why, if no answer has begun, and close the connection."""
+        """Send an error, if no answer has begun, and close the connection."""
         if self.transport.is_closing():
             return
         begun = self.request_arrived and self.cycle is not None and self.cycle.response_started

@@ -1,5 +1,5 @@
-"""Who there is: organisations, their workspaces, members with roles, and tokens. One small database beside the data,
-or tables of the same PostgreSQL database. No secret is kept here but as a hash."""
+"""The control data: organisations, workspaces, members with roles, and tokens, in one small SQLite file or in tables of
+the same PostgreSQL database. Secrets are stored only as hashes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to let go of their
 
 
 class Role(IntEnum):
-    """What somebody may do; each may do what those before it may."""
+    """A role; each includes those before it."""
 
     READ = 1
     WRITE = 2
@@ -82,7 +82,7 @@ class WorkspaceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a workspace is, where it is being moved to, and where its old rows are still to be removed."""
+    """The server of a workspace, the one it is being moved to, and the one with old rows to be removed."""
 
     server: str = MAIN
     moves: int = 0
@@ -102,7 +102,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """What is known of a token without the token. `role` and `workspace` narrow what its member may do."""
+    """A token without its secret. `role` and `workspace` restrict what its member may do."""
 
     id: str
     org: str
@@ -125,7 +125,7 @@ class TokenRecord:
 
     @property
     def effective_role(self) -> Role | None:
-        """What the token may do now: the lesser of its own role and its member's."""
+        """The present role of the token: the lower of its own and its member's."""
         return None if self.member_role is None else min(self.role, self.member_role)
 
 
@@ -170,22 +170,22 @@ class Control(Forking):
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        with self._entered(), _reachable(), self._reading.connect() as link:
+        with self._in_use(), _translate_errors(), self._reading.connect() as link:
             yield link
 
     @contextmanager
     def writing(self, *, counted: bool = True) -> Iterator[sa.Connection]:
-        """One transaction, or that of `once`; other writers wait. What changes nobody's rights need not be counted."""
+        """Run one write transaction, or join that of `once`. `counted=False` for changes that affect no rights."""
         if self._once.link is not None:
             yield self._once.link
             return
-        with self._entered(), _reachable(), self._engine.begin() as link:
+        with self._in_use(), _translate_errors(), self._engine.begin() as link:
             yield link
         if counted:
             self.version += 1
 
     def scrub(self) -> None:
-        """Leave nothing of what was removed in the file."""
+        """Erase removed rows from the file."""
         on_sqlite = self._reading.dialect.name == "sqlite"
         commands = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)") if on_sqlite else (f"VACUUM FULL {ANSWERS.name}",)
         with self.reading() as link:
@@ -193,8 +193,7 @@ class Control(Forking):
                 link.exec_driver_sql(command)
 
     def once(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Do `work`, whose changes are one transaction then, for a request under way (`rmem.receipts`) the first
-        time only."""
+        """Run `work` in one transaction; for a request with an idempotency key (`rmem.receipts`) only once."""
         request = receipts.current()
         if request is None:
             return work()
@@ -207,25 +206,25 @@ class Control(Forking):
                     return dict(json.loads(kept))
                 self._once.link = link
                 try:
-                    told = work()
+                    result = work()
                 finally:
                     self._once.link = None
-                link.execute(ABOUT.insert().values(name=key, value=json.dumps(told)))
+                link.execute(ABOUT.insert().values(name=key, value=json.dumps(result)))
         except IntegrityError:
             raise StoreBusyError("another server is doing the same request") from None
         request.done["control"] += 1
-        return told
+        return result
 
     def clean_receipts(self, link: sa.Connection) -> None:
-        """Remove the receipts that need not be kept any longer."""
+        """Delete expired receipts."""
         name = ABOUT.c.name
         link.execute(ABOUT.delete().where(name > receipts.PREFIX, name < receipts.oldest_kept()))
 
     # Forks
 
     @contextmanager
-    def _entered(self) -> Iterator[None]:
-        """Use a connection, but not while the process forks."""
+    def _in_use(self) -> Iterator[None]:
+        """Use a connection, and make forks wait for it."""
         mark = object()
         with self._entrance:
             if self._forked is not None:
@@ -237,7 +236,7 @@ class Control(Forking):
             self._inside.discard(mark)
 
     def before_fork(self) -> None:
-        """Close what is idle: SQLite's locks belong to a process, so a child must not inherit connections to a file."""
+        """Close idle connections: SQLite's locks belong to a process, so a child must not inherit connections."""
         self._entrance.acquire()
         if self._engine.dialect.name == "sqlite":
             until = time.monotonic() + _FORK_PATIENCE
@@ -268,7 +267,7 @@ class Control(Forking):
             return [Organization(*row) for row in link.execute(sa.select(ORGANIZATIONS).order_by("name"))]
 
     def organization(self, named: str) -> Organization | None:
-        """By id or by name."""
+        """Find an organisation by id or name."""
         either = sa.or_(ORGANIZATIONS.c.id == named, ORGANIZATIONS.c.name == named)
         with self.reading() as link:
             row = link.execute(sa.select(ORGANIZATIONS).where(either)).first()
@@ -284,18 +283,18 @@ class Control(Forking):
     # Workspaces
 
     def workspaces(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[WorkspaceRecord]:
-        asked = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name > after)
+        statement = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name > after)
         with self.reading() as link:
-            return [WorkspaceRecord(*row) for row in link.execute(asked.order_by("name").limit(limit))]
+            return [WorkspaceRecord(*row) for row in link.execute(statement.order_by("name").limit(limit))]
 
     def workspace(self, org: str, name: str) -> WorkspaceRecord | None:
-        asked = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
+        statement = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
         with self.reading() as link:
-            row = link.execute(asked).first()
+            row = link.execute(statement).first()
         return None if row is None else WorkspaceRecord(*row)
 
     def create_workspace(self, org: str, name: str) -> WorkspaceRecord:
-        """Make a workspace, on the server that has the fewest."""
+        """Create a workspace on the server that has the fewest."""
         id, now = str(uuid.uuid4()), time.time()
         with self._unique(f"the workspace {name!r} already exists"), self.writing() as link:
             made = WorkspaceRecord(id, org, known_name("name", name), now, self._least_used(link))
@@ -322,7 +321,7 @@ class Control(Forking):
         return Placement() if row is None else Placement(*row)
 
     def place(self, org: str, workspace: str, placed: Placement) -> None:
-        """Say where a workspace is."""
+        """Set where a workspace is."""
         values = asdict(placed)
         with self.writing() as link:
             before = link.execute(sa.select(PLACEMENTS.c.moves).filter_by(workspace=workspace)).scalar()
@@ -334,10 +333,10 @@ class Control(Forking):
                 self.log.record(org, "move workspace", workspace=workspace, server=placed.server)
 
     def delete_workspace(self, org: str, name: str) -> WorkspaceRecord | None:
-        """Take a workspace and its memberships out; its data is the caller's to remove."""
+        """Remove a workspace and its memberships; the caller removes its data."""
         with self.writing() as link:
-            asked = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
-            row = link.execute(asked).first()
+            statement = WORKSPACES_NOW.where(WORKSPACES.c.org == org, WORKSPACES.c.name == name)
+            row = link.execute(statement).first()
             if row is None:
                 return None
             gone = WorkspaceRecord(*row)
@@ -357,11 +356,11 @@ class Control(Forking):
         self, org: str, workspace: str | None = None, *, after: str = "", limit: int = _SEVERAL
     ) -> list[Member]:
         """Return those of one workspace (by its id), or those of the whole organisation."""
-        asked = sa.select(MEMBERS.c.member, MEMBERS.c.role, MEMBERS.c.created).where(
+        statement = sa.select(MEMBERS.c.member, MEMBERS.c.role, MEMBERS.c.created).where(
             MEMBERS.c.org == org, MEMBERS.c.workspace == (workspace or ""), MEMBERS.c.member > after
         )
         with self.reading() as link:
-            rows = link.execute(asked.order_by("member").limit(limit)).all()
+            rows = link.execute(statement.order_by("member").limit(limit)).all()
         return [Member(row.member, Role(row.role), workspace, row.created) for row in rows]
 
     def all_members(self, org: str, workspace: str) -> list[str]:
@@ -371,7 +370,7 @@ class Control(Forking):
             return list(link.execute(asked.distinct()).scalars())
 
     def set_member(self, org: str, member: str, role: Role, workspace: str | None = None) -> Member:
-        """Give somebody a role, or another one. Whoever has no role (any more) begins without tokens."""
+        """Set the role of a member. A new member starts without tokens."""
         kept = Member(checks.name("member", member, maximum=200), Role(role), workspace, time.time())
         own = {"org": org, "workspace": workspace or "", "member": kept.member}
         with self.writing() as link:
@@ -388,8 +387,7 @@ class Control(Forking):
         return kept
 
     def remove_member(self, org: str, member: str, workspace: str | None = None) -> bool:
-        """Take a role away. It ends the tokens for that workspace alone, and with the last role all of them: whoever is
-        added again later needs new ones."""
+        """Remove a role, with the tokens for that workspace alone; with the last role remove all tokens."""
         own = {"org": org, "workspace": workspace or "", "member": member}
         with self.writing() as link:
             if not link.execute(MEMBERS.delete().filter_by(**own)).rowcount:
@@ -400,22 +398,22 @@ class Control(Forking):
 
     def role_of(self, org: str, member: str, workspace: str | None) -> Role | None:
         """Return the higher of somebody's roles in the organisation and in a workspace (by its id)."""
-        asked = sa.select(sa.func.max(MEMBERS.c.role)).where(
+        statement = sa.select(sa.func.max(MEMBERS.c.role)).where(
             MEMBERS.c.org == org, MEMBERS.c.member == member, MEMBERS.c.workspace.in_(("", workspace or ""))
         )
         with self.reading() as link:
-            found = link.execute(asked).scalar()
+            found = link.execute(statement).scalar()
         return None if found is None else Role(found)
 
     def is_member(self, org: str, member: str) -> bool:
-        asked = sa.select(sa.func.count()).where(MEMBERS.c.org == org, MEMBERS.c.member == member)
+        statement = sa.select(sa.func.count()).where(MEMBERS.c.org == org, MEMBERS.c.member == member)
         with self.reading() as link:
-            return bool(link.execute(asked).scalar())
+            return bool(link.execute(statement).scalar())
 
     # Tokens
 
     def keep_token(self, hashed: str, record: TokenRecord) -> None:
-        """Keep a token of a member; InputError where there is no such member any more."""
+        """Store a token of a member; InputError if the member does not exist."""
         own = {"org": record.org, "member": record.member}
         with self.writing() as link:
             # Locked, so that whoever removes the member at the same time ends this token too.
@@ -432,12 +430,12 @@ class Control(Forking):
         return None if row is None else _token(row)
 
     def tokens(self, org: str, *, after: str = "", limit: int = _SEVERAL) -> list[TokenRecord]:
-        asked = TOKENS_NOW.where(TOKENS.c.org == org, TOKENS.c.id > after).order_by(TOKENS.c.id).limit(limit)
+        statement = TOKENS_NOW.where(TOKENS.c.org == org, TOKENS.c.id > after).order_by(TOKENS.c.id).limit(limit)
         with self.reading() as link:
-            return [_token(row) for row in link.execute(asked)]
+            return [_token(row) for row in link.execute(statement)]
 
     def revoke_token(self, org: str, id: str) -> bool:
-        """Whether there was such a token; revoking twice is harmless."""
+        """Revoke a token; return whether it exists. Revoking twice is harmless."""
         own = sa.and_(TOKENS.c.org == org, TOKENS.c.id == id)
         with self.writing() as link:
             member = link.execute(sa.select(TOKENS.c.member).where(own)).scalar()
@@ -469,7 +467,7 @@ def known_name(field: str, value: object) -> str:
 
 
 def role_named(field: str, value: object) -> Role:
-    """READ, WRITE or ADMIN in any case."""
+    """Parse READ, WRITE or ADMIN, in any case."""
     if isinstance(value, str) and value.upper() in Role.__members__:
         return Role[value.upper()]
     raise InputError(f"{field} must be READ, WRITE or ADMIN, got {checks.shown(value)}", field=field)
@@ -482,7 +480,7 @@ def _token(row: Any) -> TokenRecord:
 
 
 @contextmanager
-def _reachable() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:

@@ -1,5 +1,5 @@
-"""Makes and reads Deep Lake datasets, in a process of its own: their files come from clients, and the library that
-reads them is native code. A task is one JSON object on standard input; the answer is one on standard output."""
+"""Create and read Deep Lake datasets in a process of its own: their files come from clients, and the library is native
+code. A task is one JSON object on standard input; the result is one on standard output."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STEP = 1000
 def main() -> None:
     task = json.load(sys.stdin)
     try:
-        told = {"make": _make, "read": _read}[task["do"]](task)
+        result = {"make": _make, "read": _read}[task["do"]](task)
     except ValueError as error:
-        told = {"error": str(error)}
-    json.dump(told, sys.stdout)
+        result = {"error": str(error)}
+    json.dump(result, sys.stdout)
 
 
 def _types(columns: dict[str, list[Any]]) -> dict[str, Any]:
@@ -79,10 +79,10 @@ def _read(task: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("rows cannot be removed through a dataset; use DELETE")
     if count == known:
         return {"rows": {name: [] for name in expected}}
-    return {"rows": {name: _told(dataset[name][known:count]) for name in expected}}
+    return {"rows": {name: _to_list(dataset[name][known:count]) for name in expected}}
 
 
-def _told(values: Any) -> list[Any]:
+def _to_list(values: Any) -> list[Any]:
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [_value(value) for value in listed]
 

@@ -1,8 +1,8 @@
-"""Tables as Deep Lake datasets, for the public `deeplake` package: its `ingest` and `open_table` do not send rows to a
-server, they read and write files of a dataset in object storage.
+"""Tables as Deep Lake datasets, for the public `deeplake` package, which reads and writes dataset files in object
+storage instead of sending rows to a server.
 
-Whoever opens a table gets a copy of it as a dataset in a folder of its own. Rows that a commit appends there are
-appended to the table before the commit is acknowledged. Columns cannot be changed, nor rows removed, that way."""
+Opening a table makes a copy of it as a dataset in a folder. Rows that a commit appends there are appended to the table
+before the commit is acknowledged. Columns cannot be changed, nor rows removed, in this way."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 FOLDER = "datasets"
 _COMMIT = re.compile(r"_deeplake_log/[0-9a-f]{32}/\d+m\d+\.jsonl(\.lz4)?\Z")
 _KEY = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*\Z")
-_MOST = 32
+_MAX_COPIES = 32
 _IDLE_SECONDS = 3600.0
 _OWN_JSON = (Kind.VECTOR, Kind.VECTORS, Kind.BIGINT, Kind.TEXT)
 
 
 @dataclass
 class Copy:
-    """A table as a dataset that somebody has opened."""
+    """An open copy of a table as a dataset."""
 
     id: str
     workspace: str
@@ -112,13 +112,13 @@ class Datasets:
         with self._lock:
             own = self._copies.setdefault(org, {})
             late = time.monotonic() - _IDLE_SECONDS
-            several = sorted(own.values(), key=lambda one: one.used)
-            gone = [one for at, one in enumerate(several) if one.used < late or at <= len(several) - _MOST]
-            for one in gone:
-                del own[one.id]
+            several = sorted(own.values(), key=lambda copy: copy.used)
+            gone = [copy for at, copy in enumerate(several) if copy.used < late or at <= len(several) - _MAX_COPIES]
+            for copy in gone:
+                del own[copy.id]
             own[copy.id] = copy
-        for one in gone:
-            shutil.rmtree(one.folder, ignore_errors=True)
+        for copy in gone:
+            shutil.rmtree(copy.folder, ignore_errors=True)
 
     def find(self, access: Access, id: str) -> Copy:
         """Return an open copy of the caller's organisation and workspace."""
@@ -136,7 +136,7 @@ class Datasets:
         return None if copy is None else copy.workspace
 
     def put(self, access: Access, copy: Copy, key: str, body: bytes) -> None:
-        """Keep an object; one that is a commit, once its rows are in the table."""
+        """Store an object; for a commit, after its rows are in the table."""
         path = copy.path(key)
         access.need_room()
         with copy.lock:
@@ -152,7 +152,7 @@ class Datasets:
                     raise
 
     def _load(self, access: Access, copy: Copy) -> None:
-        """Append to the table what a commit has appended to its copy."""
+        """Append the rows of a commit to the table."""
         task = {"do": "read", "folder": str(copy.folder), "columns": copy.columns, "known": copy.known}
         rows = _call(task, self._seconds)["rows"]
         count = len(next(iter(rows.values())))
@@ -165,22 +165,24 @@ class Datasets:
 
     def close(self) -> None:
         with self._lock:
-            copies = [one for own in self._copies.values() for one in own.values()]
+            copies = [copy for own in self._copies.values() for copy in own.values()]
             self._copies.clear()
-        for one in copies:
-            shutil.rmtree(one.folder, ignore_errors=True)
+        for copy in copies:
+            shutil.rmtree(copy.folder, ignore_errors=True)
 
 
 def _rows(access: Access, table: Table, names: list[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {name: [] for name in names}
     kinds = {column.name: column.type.kind for column in table.columns}
-    asked = f"SELECT {', '.join(map(quote_name, names))} FROM {quote_name(table.name)}"
-    for batch in access.tables.stream(asked, batch_size=1000, timeout=access.service.settings.limits.stream_seconds):
+    statement = f"SELECT {', '.join(map(quote_name, names))} FROM {quote_name(table.name)}"
+    for batch in access.tables.stream(
+        statement, batch_size=1000, timeout=access.service.settings.limits.stream_seconds
+    ):
         for row in batch.rows:
             for name, value in zip(names, row, strict=True):
-                told = to_json(value)
+                encoded = to_json(value)
                 as_text = kinds[name] in (Kind.JSONB, Kind.TEXTS, Kind.INTEGERS) and value is not None
-                columns[name].append(json.dumps(told) if as_text else told)
+                columns[name].append(json.dumps(encoded) if as_text else encoded)
     return columns
 
 
@@ -192,7 +194,7 @@ def _json(name: str, value: Any) -> Any:
 
 
 def _call(task: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Return what the child tells; it gets nothing of this process's environment that it does not need."""
+    """Run a task in the child, with a minimal environment; return its result."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT", "LANG") if name in os.environ}
     try:
         done = subprocess.run(
@@ -207,7 +209,7 @@ def _call(task: dict[str, Any], seconds: float) -> dict[str, Any]:
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it was killed"]
         raise InputError(f"the dataset cannot be made or read: {last[0][:300]}", field="dataset")
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    if "error" in told:
-        raise InputError(told["error"], field="dataset")
-    return told
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if "error" in result:
+        raise InputError(result["error"], field="dataset")
+    return result

@@ -1,4 +1,4 @@
-"""How much each organisation keeps: the bytes of its files, and an estimate of what it has in a shared database."""
+"""Measure the disk use of organisations: the bytes of their files, and an estimate for a shared database."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class _Measured(NamedTuple):
 
 
 class DiskUse:
-    """What the organisations of a server use, looked up again after two seconds, or later where that takes long."""
+    """The disk use of the organisations of a server, measured at most every two seconds, less often if that takes
+    long."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._data, self._store, self._most = settings.data, settings.store, settings.limits.disk_bytes
@@ -62,8 +63,8 @@ class DiskUse:
         """Refuse to write for an organisation that has used up its space."""
         used = self._used(org)
         if used >= self._most:
-            told = f"the organisation uses {used:,} bytes on disk and may use {self._most:,} (disk_bytes)"
-            raise HTTPException(507, f"{told}; forget memories or drop tables first")
+            message = f"the organisation uses {used:,} bytes on disk and may use {self._most:,} (disk_bytes)"
+            raise HTTPException(507, f"{message}; forget memories or drop tables first")
 
     def _used(self, org: str) -> int:
         started = time.monotonic()
@@ -86,7 +87,7 @@ class DiskUse:
 
 
 def used_bytes(folder: Path) -> int:
-    """Return what the files of a folder hold; pages that SQLite has free for what comes next are not counted."""
+    """Return the bytes used by the files of a folder, without free pages of SQLite."""
     total = 0
     for path in folder.rglob("*"):
         try:
@@ -102,8 +103,8 @@ def used_bytes(folder: Path) -> int:
 
 
 def database_bytes(address: str, org: str) -> int:
-    """Return what the workspaces of an organisation take in a PostgreSQL database: tables as the database measures them,
-    memories by a sample of them."""
+    """Return the bytes of the workspaces of an organisation in a PostgreSQL database: tables as the database measures
+    them, memories by a sample of them."""
     import psycopg
 
     from ..stores.sql.postgres_link import Address, connect, explain

@@ -1,4 +1,4 @@
-"""Which process answers a request: the server itself, a worker or a recall worker."""
+"""Middleware that chooses the process for a request: the server itself, a worker or a recall worker."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _Act = Callable[[Access, Scope, Receive, Send], Awaitable[None]]
 
 
 class Dispatcher:
-    """Middleware: has recall workers answer recalls and workers what may compute for long, and passes all else on when
-    the organisation may take a thread."""
+    """Sends recalls to recall workers and long computations to workers; other requests wait for a thread of their
+    organisation."""
 
     def __init__(self, app: ASGIApp, workers: Workers, recall_workers: RecallWorkers) -> None:
         self._app, self._workers, self._recall_workers = app, workers, recall_workers
@@ -48,7 +48,7 @@ class Dispatcher:
     async def _run(
         self, act: _Act, workspace: str, scope: Scope, receive: Receive, send: Send, context: RequestContext
     ) -> None:
-        """Answer without the routes of this process, and tell errors as they do."""
+        """Answer a request outside of the routes of this process, with the same error responses."""
         started = False
 
         async def answer(message: Message) -> None:

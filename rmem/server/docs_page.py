@@ -1,4 +1,4 @@
-"""`/docs`: the OpenAPI document as one plain page. It has no scripts and asks nothing of any other host."""
+"""`/docs`: the OpenAPI document as one plain page, without scripts and without requests to other hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ td { padding: .1em 1em .1em 0; vertical-align: top; }
 
 
 def docs_page(app: FastAPI) -> HTMLResponse:
-    """Return the page of all routes."""
+    """Build the page of all routes."""
     document = app.openapi()
     body = "".join(_page(document))
     return HTMLResponse(body, headers={"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"})
@@ -39,8 +39,8 @@ def _page(document: dict[str, Any]) -> Iterator[str]:
     for path, operations in document["paths"].items():
         for method in _METHODS:
             if method in operations:
-                told = "".join(_operation(document, method, path, operations[method]))
-                groups.setdefault(operations[method].get("tags", ["other"])[0], []).append(told)
+                text = "".join(_operation(document, method, path, operations[method]))
+                groups.setdefault(operations[method].get("tags", ["other"])[0], []).append(text)
     for name, several in groups.items():
         yield f"<h2>{escape(name)}</h2>{''.join(several)}"
     yield "</html>"
@@ -52,10 +52,10 @@ def _operation(document: dict[str, Any], method: str, path: str, operation: dict
     yield f"<p>{escape(operation.get('description', ''))}</p>"
     if parameters := operation.get("parameters"):
         yield "<h4>Parameters</h4><table>"
-        for one in parameters:
-            needed = "needed" if one.get("required") else ""
-            told = escape(one.get("description", ""))
-            yield f"<tr><td><code>{escape(one['name'])}</code><td>{escape(one['in'])}<td>{needed}<td>{told}"
+        for parameter in parameters:
+            needed = "needed" if parameter.get("required") else ""
+            text = escape(parameter.get("description", ""))
+            yield f"<tr><td><code>{escape(parameter['name'])}</code><td>{escape(parameter['in'])}<td>{needed}<td>{text}"
         yield "</table>"
     yield from _contents(document, "Body", operation.get("requestBody", {}))
     for status, answer in operation["responses"].items():
@@ -67,20 +67,20 @@ def _contents(document: dict[str, Any], title: str, described: dict[str, Any]) -
     if title != "Body" or described:
         yield f"<h4>{escape(title)}</h4>"
     for kind, content in described.get("content", {}).items():
-        schema = _resolved(document, content.get("schema", {}), frozenset())
+        schema = _resolve(document, content.get("schema", {}), frozenset())
         shown = f"<pre>{escape(json.dumps(schema, indent=1, ensure_ascii=False))}</pre>" if schema else ""
         yield f"<code>{escape(kind)}</code>{shown}"
 
 
-def _resolved(document: dict[str, Any], schema: Any, inside: frozenset[str]) -> Any:
-    """Return a schema with what it refers to in place; a reference to itself stays a name."""
+def _resolve(document: dict[str, Any], schema: Any, inside: frozenset[str]) -> Any:
+    """Replace the references of a schema; a reference to itself stays a name."""
     if isinstance(schema, list):
-        return [_resolved(document, one, inside) for one in schema]
+        return [_resolve(document, item, inside) for item in schema]
     if not isinstance(schema, dict):
         return schema
     reference = schema.get("$ref")
     if isinstance(reference, str):
         name = reference.rpartition("/")[2]
         known = document.get("components", {}).get("schemas", {}).get(name)
-        return name if known is None or name in inside else _resolved(document, known, inside | {name})
-    return {key: _resolved(document, value, inside) for key, value in schema.items() if key != "title"}
+        return name if known is None or name in inside else _resolve(document, known, inside | {name})
+    return {key: _resolve(document, value, inside) for key, value in schema.items() if key != "title"}

@@ -1,5 +1,4 @@
-"""The answers of the memory routes, as the OpenAPI document describes them. They are sent as they are: nothing is
-validated on its way out."""
+"""Models of the answers of the memory routes, for the OpenAPI document only: answers are sent without validation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Bodies as the framework takes and gives them: read from requests, sent as answers, described in the OpenAPI document.
-The models of `forms` and `documents` only describe: nothing is validated twice."""
+"""Read bodies from requests and send JSON responses. The models of `forms` and `documents` only describe them in the
+OpenAPI document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHORT_BODY = 256 * 1024
 
 
 def body_schema(form: type[BaseModel], *, several: bool = False) -> dict[str, Any]:
-    """Return the body of a request for the OpenAPI document; with `several`, one of them or a list."""
+    """Describe the body of a request in the OpenAPI document; with `several`, one object or a list."""
     schema: dict[str, Any] = form.model_json_schema()
     if several:
         schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1, "maxItems": MOST_AT_ONCE}]}
@@ -28,7 +28,7 @@ def body_schema(form: type[BaseModel], *, several: bool = False) -> dict[str, An
 
 
 def json_body(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
-    """Return a dependency that reads the body of a request: an object with the fields of the form."""
+    """Make a dependency that reads the body of a request: an object with the fields of the form."""
     names = list(form.model_fields)
     needed = [name for name, field in form.model_fields.items() if field.is_required()]
 
@@ -39,7 +39,7 @@ def json_body(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine
 
 
 async def whole_body(receive: Receive) -> bytes:
-    """Return the body of a request, in one piece."""
+    """Read the whole body of a request."""
     parts = []
     while True:
         message = await receive()
@@ -51,17 +51,17 @@ async def whole_body(receive: Receive) -> bytes:
 
 
 def json_response(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON answer as it is, without a model in between."""
+    """Make a JSON response without a model."""
     return Response(to_json(document), status, headers, media_type="application/json")
 
 
 class Stream(StreamingResponse):
-    """An answer in parts as they are read from `source`. Both are closed when it ends, also where the client went away:
-    the garbage collector would give their connections back in the middle of anything."""
+    """A streamed response of parts that are read from `source`. Both generators are closed at its end, also if the
+    client went away: garbage collection would release their connections at a random moment."""
 
     def __init__(self, parts: Iterator[bytes], source: Iterator[object], media_type: str) -> None:
         super().__init__(parts, media_type=media_type)
-        self._open = [one for one in (parts, source) if isinstance(one, Generator)]
+        self._open = [generator for generator in (parts, source) if isinstance(generator, Generator)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -71,12 +71,12 @@ class Stream(StreamingResponse):
                 await run_in_threadpool(self._close)
 
     def _close(self) -> None:
-        for one in self._open:
-            one.close()
+        for generator in self._open:
+            generator.close()
 
 
 def tagged_response(request: Request, document: object, tag: str | None = None) -> Response:
-    """Return a JSON answer with an ETag (of the body, if none is given), or 304 if the caller has it."""
+    """Make a JSON response with an ETag (of the body by default), or 304 if the caller has it."""
     content = to_json(document)
     mark = tag or tag_of_bytes(content)
     headers = {"ETag": mark, "Cache-Control": "private, no-cache"}

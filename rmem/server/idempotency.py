@@ -1,9 +1,9 @@
-"""`Idempotency-Key`: a write that is sent twice is done once.
+"""`Idempotency-Key`: run a write once that is sent twice.
 
-The key is claimed durably before the request runs, with a number under which the stores keep receipts of what it writes
-(`rmem.receipts`); the answer is kept beside it for a day. The same request with the same key gets the kept answer;
-another request with that key is refused. A request without a kept answer, because the server or the database went away,
-is run again under its number: what it wrote is in the receipts and is not written again."""
+The key is claimed durably before the request runs, with a number under which stores write receipts (`rmem.receipts`);
+the answer is stored beside it for a day. The same request with the same key gets the stored answer; another request
+with that key is refused. A request without a stored answer, because the server or the database failed, is run again
+under its number: what it wrote is in the receipts and is not written again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Claim:
 
 
 class Answers:
-    """The answers that are kept for keys."""
+    """The stored answers of keys."""
 
     def __init__(self, control: Control, most_bytes: int) -> None:
         self._control = control
@@ -57,7 +57,7 @@ class Answers:
         self._running: set[tuple[str, str]] = set()
 
     def claim(self, claim: Claim) -> Response | receipts.Request:
-        """Return the answer that a request gets; or what it is to be run under, until `release`."""
+        """Return the stored answer of a request; or the receipts under which it is run, until `release`."""
         own = claim.scope, claim.key
         with self._lock:
             running = own in self._running
@@ -75,7 +75,7 @@ class Answers:
         return found
 
     def release(self, claim: Claim) -> None:
-        """The request does not run any more."""
+        """Mark that the request no longer runs."""
         with self._lock:
             self._running.discard((claim.scope, claim.key))
 
@@ -118,12 +118,12 @@ class Answers:
         return Response(row.body, row.status, headers)
 
     def _running_already(self) -> Response:
-        told = "a request with this Idempotency-Key is still running"
-        return problem(409, told, headers={"Retry-After": "1"})
+        message = "a request with this Idempotency-Key is still running"
+        return problem(409, message, headers={"Retry-After": "1"})
 
     def keep(self, claim: Claim, status: int, headers: dict[str, str], body: bytes | None) -> None:
-        """Keep an answer. The key is free again where the answer says that nothing was done, and waits for the same
-        request where nobody knows whether it was."""
+        """Store an answer. The key is free again if the answer shows that nothing was done, and is kept for the same
+        request if that is unknown."""
         own = {"scope": claim.scope, "key": claim.key}
         if status == 503:
             return
@@ -136,7 +136,7 @@ class Answers:
                 self._make_room(link, claim.scope.partition("/")[0], _ROW_BYTES + len(body or b""))
 
     def _make_room(self, link: sa.Connection, org: str, added: int) -> None:
-        """Forget the oldest answers of an organisation when they are too many, half of them at once."""
+        """Delete the older half of the stored answers of an organisation if they are too many."""
         of_org = ANSWERS.c.scope.startswith(f"{org}/", autoescape=True)
         length = sa.func.coalesce(sa.func.length(ANSWERS.c.body), 0) + _ROW_BYTES
         if org not in self._kept:
@@ -159,15 +159,15 @@ class Answers:
         del self._kept[org]  # counted again when the next one is kept
 
     def empty(self, org: str, workspace_id: str) -> None:
-        """Keep that requests to a workspace were done, but not what they were answered."""
+        """Delete the stored answers of a workspace, but not its claimed keys."""
         ours = ANSWERS.c.scope.startswith(f"{org}/{workspace_id}/", autoescape=True)
         with self._control.writing(counted=False) as link:
             link.execute(ANSWERS.update().where(ours, ANSWERS.c.body.is_not(None)).values(body=None))
         self._control.scrub()
 
 
-class Recorder:
-    """Passes an answer on once it is kept, so that nobody is told what a retry would not be told."""
+class ResponseRecorder:
+    """Buffers a response until it is stored, so that retries match."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -178,7 +178,7 @@ class Recorder:
 
     @property
     def body(self) -> bytes | None:
-        """The whole answer; None where it was too long."""
+        """The whole response; None if it was too long."""
         if self._length > LONGEST_ANSWER:
             return None
         return b"".join(message.get("body", b"") for message in self._held)
@@ -194,7 +194,7 @@ class Recorder:
             await self.release()
 
     async def release(self, more: Mapping[str, str] | None = None) -> None:
-        """Pass on what is held, the head with more headers."""
+        """Send the buffered response, with further headers."""
         held, self._held = self._held, []
         if held and held[0]["type"] == "http.response.start":
             added = [(name.lower().encode(), value.encode()) for name, value in (more or {}).items()]
@@ -204,12 +204,12 @@ class Recorder:
 
 
 def key_of(value: str) -> str | None:
-    """Return the key of a header, or None where it is none."""
+    """Return the key of a header; None if it is malformed."""
     return value if _KEY.match(value) else None
 
 
 def fingerprint(method: str, path: str, query: bytes, content_type: str, body: bytes) -> str:
-    """Return what makes two requests the same one."""
+    """Return a hash that is equal for equal requests."""
     parts = (
         method.encode(),
         path.encode("utf-8", "surrogatepass"),

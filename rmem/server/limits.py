@@ -20,7 +20,7 @@ class Buckets:
         self._running: Counter[str] = Counter()
 
     def enter(self, org: str) -> float | None:
-        """None to come in; else the seconds after which it may be tried again."""
+        """Admit a request: return None, or the seconds after which to retry."""
         now = time.monotonic()
         left, at = self._left.get(org, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._rate)

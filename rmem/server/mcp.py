@@ -1,5 +1,5 @@
-"""The Model Context Protocol over HTTP: one route in each workspace, which takes tokens, roles, limits and logs like
-every other. Each request stands alone, so there are no sessions that could be taken over or lost by a restart."""
+"""The Model Context Protocol over HTTP: one route in each workspace, with the same tokens, roles, limits and logs as
+the others. Requests are independent; there are no sessions to hijack or lose."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MESSAGE: dict[str, Any] = {
 
 
 class ProtocolError(BaseModel):
-    """What the protocol says of a message that it cannot take."""
+    """An error of the protocol."""
 
     jsonrpc: Literal["2.0"]
     id: int | str | None = None
@@ -62,11 +62,11 @@ async def speak(request: Request, access: Annotated[Access, Depends(allowed(Role
     if not request.headers.get("content-type", "").lower().startswith("application/json"):
         raise HTTPException(400, "the body must be JSON, with Content-Type: application/json")
     door: McpApp = request.app.state.mcp
-    return _McpResponse(await door.opened(), access)
+    return _McpResponse(await door.get_manager(), access)
 
 
 class _McpResponse(Response):
-    """An answer that the protocol's own application writes."""
+    """A response that the protocol's own application writes."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, access: Access) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class _McpResponse(Response):
 
 
 class McpApp:
-    """The protocol's side of a server. It is made when somebody first speaks it: loading it takes a second."""
+    """The MCP application of a server, made at the first MCP request: loading it takes a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -86,16 +86,16 @@ class McpApp:
         self._closing = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
-    async def opened(self) -> StreamableHTTPSessionManager:
+    async def get_manager(self) -> StreamableHTTPSessionManager:
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._ready))
         return await asyncio.shield(self._ready)
 
     async def _run(self, ready: asyncio.Future[StreamableHTTPSessionManager]) -> None:
-        """Keep it going until the server stops; a task of its own, because the one that opens must close."""
+        """Run it until the server stops; in a task of its own, because the task that opens it must close it."""
         try:
-            manager = await to_thread.run_sync(self._made)
+            manager = await to_thread.run_sync(self._make_manager)
         except Exception as error:
             ready.set_exception(error)
             return
@@ -103,7 +103,7 @@ class McpApp:
             ready.set_result(manager)
             await self._closing.wait()
 
-    def _made(self) -> StreamableHTTPSessionManager:
+    def _make_manager(self) -> StreamableHTTPSessionManager:
         try:
             require("mcp", "this server")
         except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The host of a server's MCP: whose memory a call is about is what the token, the workspace and the headers say."""
+"""The MCP host of a server: the caller's memory is given by token, workspace and headers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 class ServerHost(Host):
-    """Secrets are taken out here, because a server's store keeps what it is given."""
+    """Removes secrets before memories are stored: the store of a server does not."""
 
     def __init__(self) -> None:
         self._policy = PrivacyPolicy.default()
@@ -56,7 +56,7 @@ class ServerHost(Host):
             access.spaces.leave(space)
 
     def _cleaned(self, author: str, text: str) -> str:
-        """Without secrets; a memory may say whose it is."""
+        """Remove secrets; names of people may stay."""
         return replace(self._policy, allow=(*self._policy.allow, author)).clean(text) if text else text
 
     async def run_read(self, call: Callable[[], Result], asked: RequestInfo) -> Result:
@@ -80,7 +80,7 @@ class ServerHost(Host):
 
 
 def manager_of(service: Service) -> StreamableHTTPSessionManager:
-    """Return what answers requests: each by itself, with one JSON document."""
+    """Make the session manager: stateless, with JSON responses."""
     logging.getLogger("mcp").setLevel(logging.WARNING)  # at INFO it tells what callers wrote
     return StreamableHTTPSessionManager(
         build(ServerHost()).low_level,
@@ -91,7 +91,7 @@ def manager_of(service: Service) -> StreamableHTTPSessionManager:
 
 
 def _why_not_writing(access: Access) -> str:
-    """Empty where nothing is against it."""
+    """Return why the caller may not write; "" if it may."""
     if access.role < Role.WRITE:
         return f"this needs the role {Role.WRITE.name}; your role is {access.role.name}"
     try:

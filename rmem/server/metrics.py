@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Labels are routes, methods and statuses: no organisation, workspace or member is named."""
+"""Metrics for Prometheus. Labels are routes, methods and statuses, never organisations, workspaces or members."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def latencies(self) -> list[dict[str, str | float]]:
-        """Seconds within which half, 95 % and 99 % of the requests of each route were answered, the slowest first: the
-        upper bound of the bucket, and the last bound for what took longer."""
+        """Return the seconds within which half, 95 % and 99 % of the requests of each route were answered, slowest
+        first: upper bounds of buckets."""
         buckets: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for metric in self._seconds.collect():
             for sample in metric.samples:
@@ -57,7 +57,7 @@ class Metrics:
                 for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
             }
             found.append({"method": method, "route": route, **bounds})
-        return sorted(found, key=lambda one: (-float(one["p95"]), str(one["route"])))
+        return sorted(found, key=lambda route_latency: (-float(route_latency["p95"]), str(route_latency["route"])))
 
     def page(self) -> bytes:
         return generate_latest(self._registry)

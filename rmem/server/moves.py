@@ -1,6 +1,5 @@
-"""Move a workspace from one database server to another while it is used: memories by `stores.sql.postgres_move`, tables
-by `tables.move`, and the map in the control data. Writers wait for the last step only, and are then told to look
-again."""
+"""Move a workspace from one database server to another while it is in use: memories by `stores.sql.postgres_move`,
+tables by `tables.move`, then the placement in the control data. Writers wait only for the last step."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from .settings import ServerSettings
 Progress = Callable[[int, int], None]
 
 _PASSES = 5  # before writers have to wait, as long as much is left to copy
-_LITTLE = 8  # chunks that are left for the last step
+_FEW_CHUNKS = 8  # chunks that are left for the last step
 _LOCK = 0x524D454D  # with the number of a workspace: an advisory lock of the first database
 
 
@@ -37,13 +36,13 @@ def move_workspace(
     to: str,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Move a workspace to the server `to`, or go on with a move that was interrupted; how long writers had to wait."""
+    """Move a workspace to the server `to`, or continue an interrupted move; return how long writers had to wait."""
     found = control.workspace(org.id, workspace)
     if found is None:
         raise InputError(f"there is no workspace {workspace!r} in {org.name}", field="workspace")
     settings.place(to)
     tenant = f"{org.id}/{found.id}"
-    with _alone(settings, found.id):
+    with _move_lock(settings, found.id):
         placed = control.placement(found.id)
         if placed.moving_to not in (None, to):
             raise StoreBusyError(
@@ -51,9 +50,9 @@ def move_workspace(
             )
         if placed.left is not None:
             placed = _finish(settings, control, org.id, found.id, placed)
-        told: dict[str, Any] = {"workspace": f"{org.name}/{workspace}", "server": to, "from": placed.server}
+        result: dict[str, Any] = {"workspace": f"{org.name}/{workspace}", "server": to, "from": placed.server}
         if placed.server == to:
-            return {**told, "moved": False, "locked_seconds": 0.0}
+            return {**result, "moved": False, "locked_seconds": 0.0}
         move = TenantMove(settings.place(placed.server), settings.place(to), tenant)
         seconds = 0.0
         if move.left_for is None:
@@ -63,16 +62,16 @@ def move_workspace(
         placed = Placement(to, placed.moves + 1, None, placed.server)
         control.place(org.id, found.id, placed)
         _finish(settings, control, org.id, found.id, placed)
-    return {**told, "moved": True, "locked_seconds": seconds}
+    return {**result, "moved": True, "locked_seconds": seconds}
 
 
 def _copy(
     settings: ServerSettings, move: TenantMove, tenant: str, source: str, to: str, on_progress: Progress | None
 ) -> float:
-    """Copy all, the last of it while nobody can write; the seconds that writers had to wait."""
+    """Copy everything, the last part while writers are blocked; return the seconds that they waited."""
     move.begin()
     for _ in range(_PASSES):
-        if move.copy(on_progress) <= _LITTLE:
+        if move.copy(on_progress) <= _FEW_CHUNKS:
             break
     move.build_index(HELD_UP_TO)
     with _tables(settings, source, to, tenant) as copy_tables:
@@ -90,14 +89,14 @@ def _copy(
 
 @contextmanager
 def _tables(settings: ServerSettings, source: str, to: str, tenant: str) -> Iterator[Callable[[], None]]:
-    """A function that makes the tables of the target those of the source."""
+    """Yield a function that copies the tables of the source to the target."""
     with connect(Address.of(settings.place(source))) as raw:
         if not catalog.is_known(raw, tenant):
             yield lambda: None
             return
     with connect(Address.of(settings.place(to))) as raw, raw.transaction():
         catalog.erase_moved(raw, tenant)
-    old, new = (PostgresEngine(settings.place(one), tenant=tenant, connections=4) for one in (source, to))
+    old, new = (PostgresEngine(settings.place(name), tenant=tenant, connections=4) for name in (source, to))
 
     def copy() -> None:
         TableMove(old, new, replace=True).copy(lambda _: None)
@@ -114,7 +113,7 @@ def _tables(settings: ServerSettings, source: str, to: str, tenant: str) -> Iter
 
 
 def _finish(settings: ServerSettings, control: Control, org: str, workspace: str, placed: Placement) -> Placement:
-    """Remove what the last move left on the server that the workspace was on."""
+    """Remove the rows of the last move from the old server."""
     assert placed.left is not None
     tenant = f"{org}/{workspace}"
     TenantMove(settings.place(placed.left), settings.place(placed.server), tenant).erase_source()
@@ -127,8 +126,8 @@ def _finish(settings: ServerSettings, control: Control, org: str, workspace: str
 
 
 @contextmanager
-def _alone(settings: ServerSettings, workspace: str) -> Iterator[None]:
-    """Let no other process move the same workspace."""
+def _move_lock(settings: ServerSettings, workspace: str) -> Iterator[None]:
+    """Hold the lock against concurrent moves of the same workspace."""
     assert settings.store is not None
     try:
         with connect(Address.of(settings.store)) as raw:

@@ -39,33 +39,33 @@ class OrganizationLogs:
         self._lock = new_lock()
 
     def record(self, org: str, action: str, **detail: Any) -> None:
-        """Append an entry in the name of whoever acts (`config.acting`); durable when this returns."""
-        told = {key: value for key, value in detail.items() if value is not None}
+        """Append an entry in the name of the acting user (`config.acting`); durable when this returns."""
+        given = {key: value for key, value in detail.items() if value is not None}
         if token := config.token():
-            told["token"] = token
+            given["token"] = token
         with self._lock:
-            self._log(org).record(config.user(), action, **told)
+            self._log(org).record(config.user(), action, **given)
 
     def entries(self, org: str, **which: Any) -> list[AuditEntry]:
         """Return the newest entries, newest first, as `AuditLog.audit` gives them."""
-        with self._opened(org) as log:  # apart from those for writing: a long look holds up nobody's changes
+        with self._open_log(org) as log:  # not the one for writing: a long read must not block changes
             return log.audit(**which)
 
     def broken(self, org: str) -> list[int]:
         """Return the numbers of entries that are not as they were written."""
-        with self._opened(org) as log:
+        with self._open_log(org) as log:
             return log.broken_audit()
 
     def _log(self, org: str) -> AuditLog:
         log = self._open.get(org)
         if log is None:
-            log = self._open[org] = self._opened(org)
+            log = self._open[org] = self._open_log(org)
             if len(self._open) > _OPEN:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(org)
         return log
 
-    def _opened(self, org: str) -> AuditLog:
+    def _open_log(self, org: str) -> AuditLog:
         opened = open_store(log_address(self._settings, org), encryption=False)
         assert isinstance(opened, AuditLog)
         return opened

@@ -1,5 +1,5 @@
-"""`rmem ui`: a server for the browser of whoever runs it, on one's own store, for as long as it runs. Organisations,
-tokens and sessions are there as on any server, in a folder that goes when it ends."""
+"""`rmem ui`: a server for the local user on their own store. Organisations, tokens and sessions are in a temporary
+folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_settings(address: str, folder: Path) -> ServerSettings:
 
 
 def invite_owner(service: Service) -> str:
-    """Make whoever runs this process the administrator of the one workspace, and return a one-time code for them."""
+    """Make the user of this process the administrator of the one workspace; return a one-time code."""
     control, member = service.control, config.user()
     home = control.organization(FIRST)
     if home is None:
@@ -43,7 +43,7 @@ def invite_owner(service: Service) -> str:
 
 
 def serve_own(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. `on_ready` is told the one-time link as soon as it leads somewhere."""
+    """Serve until Ctrl-C or SIGTERM. `on_ready` is called with the one-time link when the server is ready."""
     share_one_heap()
     with socket.create_server((HOST, settings.port)) as listening:
         port = listening.getsockname()[1]
@@ -65,7 +65,8 @@ def serve_own(settings: ServerSettings, on_ready: Callable[[str], None]) -> None
 
 
 def redirecting_file(folder: Path, link: str) -> Path:
-    """Return a page for its owner alone that leads to a link: arguments of a browser's command are seen by all users."""
+    """Write a page readable only by the user that redirects to a link: arguments of a command are visible to all
+    users."""
     path = folder / "open.html"
     make_file(path)
     path.write_text(_REDIRECT.format(escape(link)), encoding="utf-8")

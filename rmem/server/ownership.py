@@ -1,6 +1,6 @@
-"""Whose a memory is, on every route. Personal memories exist for their author alone. Others that the team shares (their
-place is a repository or the organisation) everybody sees; only their author and administrators change and remove them.
-Memories with other places, or none, belong to the workspace."""
+"""Who may see and change a memory, on every route. Personal memories are visible to their author alone. Shared ones
+(whose place is a repository or the organisation) are visible to all; only their author and administrators change or
+remove them. Memories with other places, or none, belong to the workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCOPE = {"scope": "personal"}
 
 
 def is_visible(access: Access, place: str | None) -> bool:
-    """Whether a memory with this place exists for whoever asks."""
+    """Whether the caller may see a memory with this place."""
     if access.service.settings.own_store is not None:
         return True
     return place is None or not place.startswith(_PERSONAL) or place == f"{_PERSONAL}{access.member}"
@@ -48,8 +48,8 @@ def check_place(access: Access, place: str) -> None:
 
 
 def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a memory to remember, with its author; refuse one in somebody else's name, and one that would take
-    the place of another member's."""
+    """Return the fields of a memory to remember, with its author; refuse one in another member's name, and one that
+    would replace another member's memory."""
     given, place = dict(fields), fields.get("place")
     if isinstance(place, str):
         check_place(access, place)
@@ -93,27 +93,27 @@ def check_lines(access: Access, lines: Iterable[bytes]) -> None:
         return
     for line in lines:
         try:
-            told = json.loads(line)
+            record = json.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict):
-            named = {name: told[name] for name in ("place", "actor") if told.get(name) is not None}
-            check_new(access, {**named, "id": told.get("memory_id")})
+        if isinstance(record, dict):
+            named = {name: record[name] for name in ("place", "actor") if record.get(name) is not None}
+            check_new(access, {**named, "id": record.get("memory_id")})
 
 
 def hidden(access: Access, where: Filter) -> list[Memory]:
-    """Return the memories inside a filter that whoever asks may not know of: those with the tag of personal ones, which
-    team memories have, also of members who left; and those in the places of other members."""
-    told, found = where.to_dict(), dict[str, Memory]()
-    tags = told.get("tags", {})
+    """Return the memories that match a filter but that the caller may not see: those with the tag of personal ones,
+    which team memories have, also of members who left; and those in the places of other members."""
+    fields, found = where.to_dict(), dict[str, Memory]()
+    tags = fields.get("tags", {})
     places = _places_of_others(access)
-    if "place" in told:
-        places &= set(told["place"])
+    if "place" in fields:
+        places &= set(fields["place"])
     if tags.get("scope", "personal") == "personal":
-        tagged = access.brain.store.select(Filter.of({**told, "tags": {**tags, **_SCOPE}}))
+        tagged = access.brain.store.select(Filter.of({**fields, "tags": {**tags, **_SCOPE}}))
         found |= {memory.memory_id: memory for memory in tagged}
     if places:
-        there = access.brain.store.select(Filter.of({**told, "place": sorted(places)}))
+        there = access.brain.store.select(Filter.of({**fields, "place": sorted(places)}))
         found |= {memory.memory_id: memory for memory in there}
     return [memory for memory in found.values() if not is_visible(access, memory.place)]
 
@@ -128,7 +128,7 @@ def visible(access: Access, memories: Iterable[Memory]) -> list[Memory]:
 
 
 def is_known(access: Access, memory_id: str) -> bool:
-    """Whether a memory with this id may be told of."""
+    """Whether the caller may see the memory with this id."""
     memory = access.brain.get(memory_id)
     return memory is None or is_visible(access, memory.place)
 

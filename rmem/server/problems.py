@@ -1,4 +1,4 @@
-"""Every error as `{"error": "…"}`: which status each kind of error answers with, and what it may tell."""
+"""Error responses `{"error": "…"}`: the status of each kind of error, and what its message may reveal."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ log = logging.getLogger(__name__)
 
 _KNOWN = {404: "there is no such route", 405: "this route does not take that method"}
 _PLAIN = {"Not Found": 404, "Method Not Allowed": 405}
-_LONGEST = 4000  # characters of a message: it may quote a value that the request has computed
+_MAX_MESSAGE = 4000  # characters of a message: it may quote a value that the request has computed
 
 
 def problem(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
-    """Return the answer that tells an error."""
-    shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+    """Make an error response."""
+    shown = message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}…"
     body = json.dumps({"error": shown, **more}).encode("ascii")
     given = dict(headers or {})
     if status == 401:
@@ -42,7 +42,7 @@ def problem(status: int, message: str, *, headers: Mapping[str, str] | None = No
 
 
 def status_of(error: Exception) -> int:
-    """400 to 413 for what the caller can mend, 503 for what may pass, 500 for the rest."""
+    """Return the status: 400 to 413 for errors of the caller, 503 for temporary ones, 500 for the rest."""
     if isinstance(error, TableError):
         return error.status
     if isinstance(error, InputError | ConfigError):
@@ -59,7 +59,7 @@ def status_of(error: Exception) -> int:
 
 
 def error_response(error: RemanenceError | UnicodeEncodeError, request_id: str) -> Response:
-    """Return an error of this package as an answer. What concerns the server's own files is logged, not told."""
+    """Make the response of an error of this package. Errors about the server's own files are logged, not sent."""
     if isinstance(error, UnicodeEncodeError):
         return problem(400, f"the request must be valid Unicode: {error.reason}")
     status = status_of(error)
@@ -85,14 +85,14 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        return problem(400, "; ".join(_complaint(one) for one in error.errors()[:5]))
+        return problem(400, "; ".join(_describe(item) for item in error.errors()[:5]))
 
     @app.exception_handler(RemanenceError)
     async def ours(request: Request, error: RemanenceError) -> Response:
         return error_response(error, request.scope["context"].id)
 
 
-def _complaint(error: Mapping[str, Any]) -> str:
+def _describe(error: Mapping[str, Any]) -> str:
     """`body.limit: Input should be a valid integer`, without the value, which may be long or secret."""
     where = [str(part) for part in error["loc"] if part != "body"] or ["body"]
     if error["type"] == "json_invalid":

@@ -1,6 +1,6 @@
-"""A recall worker: a process that recalls for a server, one request after another, so that recalls use more than one
-core. It has indexes of its own and finds all that was written before it was asked. What a recall leaves behind, that
-memories were accessed and can be judged, goes back with the answer and is kept by the server (`recall_workers`)."""
+"""A recall worker: a process that runs recalls for a server one after another, so that recalls use more than one core.
+It has its own indexes and sees all earlier writes. Access counts and the recall for feedback are returned with the
+answer and recorded by the server (`recall_workers`)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .problems import error_response
 from .recalls import answer_recall
 from .service import Service
 from .spaces import Spaces
-from .worker import HEAD, Frame, framed, log_as_json_lines, settings_of
+from .worker import HEAD, WorkerMessage, encode_message, log_as_json_lines, settings_of
 
 _NICE = 5  # the server itself comes first: it answers what needs no recall
 _IDLE = 30.0  # seconds without a request after which workspaces that were deleted are closed
 
 
 def request_note(access: Access) -> dict[str, Any]:
-    """Who asks, and where."""
+    """Return the caller and the workspace of a request, for a worker."""
     return {
         "org": access.org,
         "workspace": access.workspace,
@@ -46,17 +46,17 @@ def recall_of(note: dict[str, Any]) -> Recall:
 
 
 def run(link: socket.socket) -> None:
-    """Answer what is asked through a link until it ends."""
+    """Answer recalls from a link until it ends."""
     os.nice(_NICE)
     log_as_json_lines()
-    frames = _Frames(link)
-    told = frames.next()
-    if told is None:
+    frames = _MessageReader(link)
+    first = frames.next()
+    if first is None:
         return
-    settings = settings_of(told.note)
+    settings = settings_of(first.note)
     spaces = Spaces(settings)
     service = cast(Service, SimpleNamespace(settings=settings, spaces=spaces))  # as much of it as a recall needs
-    link.sendall(framed({"pid": os.getpid()}))
+    link.sendall(encode_message({"pid": os.getpid()}))
     link.settimeout(_IDLE)
     while True:
         try:
@@ -70,21 +70,21 @@ def run(link: socket.socket) -> None:
     spaces.close()
 
 
-class _Frames:
+class _MessageReader:
     """The messages that arrive on a socket."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
         self._held = bytearray()
 
-    def next(self) -> Frame | None:
+    def next(self) -> WorkerMessage | None:
         """Return the next one; None at the end. What has arrived of it is kept when the socket's timeout passes."""
         while True:
             if len(self._held) >= HEAD.size:
                 note, body = HEAD.unpack_from(self._held)
                 middle, end = HEAD.size + note, HEAD.size + note + body
                 if len(self._held) >= end:
-                    frame = Frame(json.loads(self._held[HEAD.size : middle]), bytes(self._held[middle:end]))
+                    frame = WorkerMessage(json.loads(self._held[HEAD.size : middle]), bytes(self._held[middle:end]))
                     del self._held[:end]
                     return frame
             part = self._link.recv(1 << 16)
@@ -93,7 +93,7 @@ class _Frames:
             self._held += part
 
 
-def _answer(frame: Frame, service: Service) -> bytes:
+def _answer(frame: WorkerMessage, service: Service) -> bytes:
     note = frame.note
     context = RequestContext(note["id"], service)
     access = Access(
@@ -113,11 +113,13 @@ def _answer(frame: Frame, service: Service) -> bytes:
         answer = answer_recall(access, frame.body)
     except (RemanenceError, UnicodeEncodeError) as error:
         response = error_response(error, context.id)
-        return framed({"status": response.status_code, "headers": dict(response.headers)}, bytes(response.body))
+        return encode_message({"status": response.status_code, "headers": dict(response.headers)}, bytes(response.body))
     except Exception as error:
-        return framed({"failed": "".join(traceback.format_exception(error))})
+        return encode_message({"failed": "".join(traceback.format_exception(error))})
     finally:
         context.leave()
     recall = answer.recall
-    told = {"question": recall.question, "agent": recall.agent, "type": recall.type, "id": recall.id}
-    return framed({"status": 200, "recall": told, "hits": recall.hits, "touched": answer.touched}, answer.body)
+    recall_note = {"question": recall.question, "agent": recall.agent, "type": recall.type, "id": recall.id}
+    return encode_message(
+        {"status": 200, "recall": recall_note, "hits": recall.hits, "touched": answer.touched}, answer.body
+    )

@@ -1,6 +1,5 @@
-"""The recall workers of a server (`recall_worker`): started when several recalls run at once, and kept from then on.
-An organisation that asks little is answered in threads of the server, out of the way of those that ask much; so is
-everybody until workers have started, where there are none, and when one of them ends."""
+"""The recall workers of a server (`recall_worker`), started when several recalls run at once. Recalls run in threads of
+the server for organisations with few of them, while workers start, without workers, and when a worker ends."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from .recall_worker import recall_of, request_note
 from .recalls import local_recall
 from .settings import ServerSettings
 from .shares import FairShares
-from .worker import Frame, framed, read_frame, settings_note
+from .worker import WorkerMessage, encode_message, read_message, settings_note
 from .workers import WorkerFailedError, host
 
 log = logging.getLogger(__name__)
@@ -36,14 +35,14 @@ _PAUSE = 60.0  # seconds between a start that failed and the next one
 
 
 class _RecallWorker:
-    """One process. It answers in the order in which it is asked."""
+    """One process, which answers in the order of requests."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, settings: ServerSettings) -> None:
         self._reader, self._writer = reader, writer
         self._loop = asyncio.get_running_loop()
         self._silence = settings.limits.statement_seconds
         self._heard = self._loop.time()  # when it last answered, or was asked something after a rest
-        self.waiting: deque[asyncio.Future[Frame]] = deque()
+        self.waiting: deque[asyncio.Future[WorkerMessage]] = deque()
         self.known: LRUCache[str, bool] = LRUCache(settings.open_workspaces)
         """The workspaces that it has open."""
         self.pid = 0
@@ -52,7 +51,7 @@ class _RecallWorker:
 
     @classmethod
     async def start(cls, settings: ServerSettings, access: Access, body: bytes) -> _RecallWorker:
-        """Return a new one, when it has answered a recall that nobody waits for: by that it has loaded an index."""
+        """Start a worker, and wait until it has answered a first recall, which loads its index."""
         reader, writer = await asyncio.open_connection(sock=host.fork(recalls=True), limit=1 << 20)
         made = cls(reader, writer, settings)
         try:
@@ -73,23 +72,23 @@ class _RecallWorker:
         """Whether it was asked something and has not answered anything for a while."""
         return bool(self.waiting) and self._loop.time() - self._heard > _SLOW
 
-    def ask(self, access: Access, body: bytes) -> asyncio.Future[Frame]:
-        """Its answer to a recall; ConnectionError if it ends before."""
+    def ask(self, access: Access, body: bytes) -> asyncio.Future[WorkerMessage]:
+        """Send a recall; return its answer. ConnectionError if the worker ends before."""
         self.known[access.workspace_id] = True
         return self._send(request_note(access), body)
 
-    def _send(self, note: dict[str, Any], body: bytes) -> asyncio.Future[Frame]:
-        answer: asyncio.Future[Frame] = self._loop.create_future()
+    def _send(self, note: dict[str, Any], body: bytes) -> asyncio.Future[WorkerMessage]:
+        answer: asyncio.Future[WorkerMessage] = self._loop.create_future()
         if not self.waiting:
             self._heard = self._loop.time()
         self.waiting.append(answer)
-        self._writer.write(framed(note, body))
+        self._writer.write(encode_message(note, body))
         return answer
 
     async def _read(self) -> None:
         try:
             while True:
-                frame = await read_frame(self._reader)
+                frame = await read_message(self._reader)
                 self._heard = self._loop.time()
                 answer = self.waiting.popleft()
                 if not answer.done():  # nobody waits any more for one that was cancelled
@@ -103,7 +102,7 @@ class _RecallWorker:
                     answer.set_exception(ConnectionError("the recall worker has ended"))
 
     def _check(self) -> None:
-        """Kill it if it was asked something and stays silent."""
+        """Kill the worker if it does not answer."""
         if self.waiting and self._loop.time() - self._heard > self._silence:
             log.warning("a recall worker did not answer for %g s and is killed", self._silence)
             self.kill()
@@ -165,12 +164,12 @@ class RecallWorkers:
                 del self._at_once[access.org]
 
     async def _remote_recall(self, access: Access, body: bytes) -> Response | None:
-        """Return the answer of a worker; None where there is none."""
+        """Return the answer of a worker; None if there is no worker."""
         self._all = [worker for worker in self._all if not worker.ended]
         if not self._all:
             return None
         access.hold()
-        worker = min(self._all, key=lambda one: self._cost(one, access.workspace_id))
+        worker = min(self._all, key=lambda worker: self._cost(worker, access.workspace_id))
         try:
             note, found = await worker.ask(access, body)
         except ConnectionError:
@@ -187,7 +186,8 @@ class RecallWorkers:
         return worker.is_slow, len(worker.waiting) + (0 if workspace in worker.known else _UNKNOWN)
 
     async def _record(self, access: Access, note: dict[str, Any]) -> None:
-        """Count the accesses of a recall and let it be judged. That takes no thread: only opening and writing do."""
+        """Record the accesses of a recall and the recall itself for feedback; only opening and writing need a
+        thread."""
         brain = access.open_brain
         if brain is None:
             brain = await run_in_threadpool(lambda: access.brain)
@@ -200,7 +200,7 @@ class RecallWorkers:
     # Starting and ending
 
     def _start(self, access: Access, body: bytes) -> None:
-        """Start another one, unless one is being started."""
+        """Start another worker, unless one is starting."""
         if self._starting is None and asyncio.get_running_loop().time() >= self._next_start:
             self._starting = asyncio.create_task(self._start_one(access, body))
 

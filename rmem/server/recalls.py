@@ -24,16 +24,16 @@ _SCORE_KINDS = {"hybrid": "fused", "lexical": "bm25", "vector": "cosine"}
 _BESIDE = 100  # further hits to ask for where some of the first are others' personal memories
 
 
-class RecallAnswer(NamedTuple):
-    """The body of an answer, and what `Brain.record_remote_recall` needs to know of it."""
+class RecallResult(NamedTuple):
+    """The body of an answer, and what `Brain.record_remote_recall` needs."""
 
     body: bytes
     recall: Recall
     touched: list[str]
 
 
-def answer_recall(access: Access, body: bytes) -> RecallAnswer:
-    """Recall what the body asks for. Others' personal memories are left out. Accesses are not counted yet."""
+def answer_recall(access: Access, body: bytes) -> RecallResult:
+    """Run the recall of a body, without others' personal memories. Accesses are not counted yet."""
     options: dict[str, Any] = fields_of(parse_json(body), "a recall", NAMES, ("query",))
     question = checks.text("query", options.pop("query"))
     if (as_of := options.pop("as_of", None)) is not None:
@@ -55,7 +55,7 @@ def answer_recall(access: Access, body: bytes) -> RecallAnswer:
             "hits": [_hit(rank, hit) for rank, hit in enumerate(hits, 1)],
         }
     )
-    return RecallAnswer(answer, found.recall, [hit.memory.memory_id for hit in hits] if touch else [])
+    return RecallResult(answer, found.recall, [hit.memory.memory_id for hit in hits] if touch else [])
 
 
 def local_recall(access: Access, body: bytes) -> bytes:
@@ -67,8 +67,8 @@ def local_recall(access: Access, body: bytes) -> bytes:
 
 
 def _hit(rank: int, hit: Hit) -> Document:
-    told = memory_document(hit.memory, attachments=False)
-    document: Document = {"rank": rank, "score": hit.score, "relevance": hit.relevance, "memory": told}
+    memory = memory_document(hit.memory, attachments=False)
+    document: Document = {"rank": rank, "score": hit.score, "relevance": hit.relevance, "memory": memory}
     if hit.explanation is not None:
         document["explanation"] = hit.explanation.to_dict()
     return document

@@ -1,4 +1,4 @@
-"""Running a server: uvicorn with our own logs, until it is told to stop."""
+"""Run a server: uvicorn with JSON logs, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
 
 
 class Ending(uvicorn.Server):
-    """Ends when it is told to, whatever still runs: what was acknowledged is on disk."""
+    """Stops on request, whatever still runs: acknowledged writes are on disk."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         assert self.config.timeout_graceful_shutdown is not None
@@ -73,7 +73,7 @@ class Ending(uvicorn.Server):
 
 
 def allow_connections(most: int) -> None:
-    """Let this process have as many open files as its connections and stores need, as far as the system permits."""
+    """Raise the limit of open files for connections and stores, as far as the system permits."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -88,15 +88,15 @@ def allow_connections(most: int) -> None:
 
 
 def share_one_heap() -> None:
-    """Let all threads take memory from one place. glibc gives each its own, where what one has freed stays idle, and a
-    server of many threads takes twice the memory; under Python's lock they hardly ever meet there anyway."""
+    """Use one malloc arena for all threads. With an arena for each, freed memory stays unused and a server takes twice
+    the memory; under Python's lock threads hardly compete for it."""
     if sys.platform.startswith("linux"):
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def log_as_json() -> None:
-    """Logs of this process go to standard error, one JSON object to a line."""
+    """Log to standard error, one JSON object to a line."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # told nowhere, looked up each time
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""Service: the objects that the routes of one server share."""
 
 from __future__ import annotations
 

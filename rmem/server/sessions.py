@@ -1,8 +1,8 @@
-"""Sessions of the dashboard: who has logged in with a token in a browser, and one-time codes that log in without one.
+"""Sessions of the dashboard, and one-time codes that log in without a token.
 
 A session has two halves. Its id is in a cookie that scripts cannot read; its key is in the storage of the page, which
-other ports and hosts cannot read, and comes in a header. One half alone opens nothing. Sessions are kept in memory: a
-restart ends them, and they end when nothing was asked for a while."""
+other ports and hosts cannot read, and is sent in a header. Both are needed. Sessions are kept in memory: they end with
+the server, and after some time without requests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import NamedTuple
 KEY_HEADER = b"x-rmem-key"
 CODE_SECONDS = 120.0
 """How long a one-time code may wait to be used."""
-_MOST = 10_000  # sessions; beyond, the one that is idle for longest ends
-_MOST_OF_TOKEN = 50  # so that nobody ends the sessions of others
+_MAX_SESSIONS = 10_000  # beyond, the longest idle one ends
+_MAX_OF_TOKEN = 50  # so that one token cannot end the sessions of others
 _COOKIE = "rmem_session"
 
 
@@ -70,10 +70,10 @@ class Sessions:
         with self._lock:
             self._end_idle()
             same = [id for id, session in self._sessions.items() if session.token == token]
-            for id in same[: max(0, len(same) + 1 - _MOST_OF_TOKEN)]:
+            for id in same[: max(0, len(same) + 1 - _MAX_OF_TOKEN)]:
                 del self._sessions[id]
             self._sessions[made.id] = _Session(made.key, token, time.monotonic())
-            if len(self._sessions) > _MOST:
+            if len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)
         return made
 
@@ -99,8 +99,8 @@ class Sessions:
 
 
 def cookie_name(host: str) -> str:
-    """Return the name of the cookie, by the Host header: browsers send cookies to every port of a host, so that two servers on
-    one machine would take each other's away."""
+    """Return the name of the cookie, by the Host header: browsers send cookies to every port of a host, so that two
+    servers on one machine need different names."""
     port = host.rpartition(":")[2]
     return f"{_COOKIE}_{port}" if port.isdigit() and port.isascii() else _COOKIE
 

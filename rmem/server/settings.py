@@ -1,4 +1,4 @@
-"""What a server is told: where its data lies, where it listens, and what each organisation may ask for."""
+"""The settings of a server: where its data is, where it listens, and the limits of each organisation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _recall_workers() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one organisation may do. They are there to keep the others served, not to slow anybody down."""
+    """Limits of one organisation, which keep a server responsive for the others."""
 
     requests_per_second: float = 2000.0
     burst: int = 4000
@@ -174,25 +174,31 @@ class ServerSettings:
     def read(
         cls, options: Mapping[str, Any], *, file: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> Self:
-        """Settings from options, else RMEM_SERVER_… variables, else a TOML file, else as they are by default.
+        """Read settings from options, else RMEM_SERVER_… variables, else a TOML file, else defaults.
 
-        The file is `server.toml` in the data folder unless another is named; limits stand under [limits].
+        The file is `server.toml` in the data folder unless another is given; limits are under [limits].
         """
         given = os.environ if environment is None else environment
-        told = {key: value for key, value in options.items() if value is not None}
-        data = Path(told.pop("data", None) or given.get(PREFIX + "DATA") or config.home() / "server").expanduser()
+        chosen_options = {key: value for key, value in options.items() if value is not None}
+        data = Path(
+            chosen_options.pop("data", None) or given.get(PREFIX + "DATA") or config.home() / "server"
+        ).expanduser()
         written = _toml(file if file is not None else data / "server.toml", required=file is not None)
         limits = written.pop("limits", {})
-        own = [one.name for one in fields(cls) if one.name not in ("data", "limits", "own_store")]
-        of_limits = [one.name for one in fields(Limits)]
+        own = [field_.name for field_ in fields(cls) if field_.name not in ("data", "limits", "own_store")]
+        of_limits = [field_.name for field_ in fields(Limits)]
         try:
             checks.known_fields("the server's settings", written, own)
             checks.known_fields("[limits]", limits, of_limits)
-            chosen = {**written, **_environment(given, own), **{key: told[key] for key in own if key in told}}
+            chosen = {
+                **written,
+                **_environment(given, own),
+                **{key: chosen_options[key] for key in own if key in chosen_options},
+            }
             bounds = {
                 **limits,
                 **_environment(given, of_limits),
-                **{key: told[key] for key in of_limits if key in told},
+                **{key: chosen_options[key] for key in of_limits if key in chosen_options},
             }
             return cls(data=data, limits=replace(Limits(), **bounds), **chosen)
         except InputError as error:
@@ -200,13 +206,17 @@ class ServerSettings:
 
 
 def _addresses(field: str, given: object) -> tuple[str, ...]:
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) and is_postgres(one) for one in given):
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(address, str) and is_postgres(address) for address in given
+    ):
         raise checks.refuse(field, "a list of addresses such as postgresql://user@host/database", given)
     return tuple(given)
 
 
 def _named_addresses(field: str, given: object) -> dict[str, str]:
-    if not isinstance(given, Mapping) or not all(isinstance(one, str) and is_postgres(one) for one in given.values()):
+    if not isinstance(given, Mapping) or not all(
+        isinstance(address, str) and is_postgres(address) for address in given.values()
+    ):
         raise checks.refuse(field, "names with addresses such as eu1=postgresql://user@host/database", given)
     for name in given:
         if not isinstance(name, str) or not _SERVER.match(name) or name == MAIN:
@@ -226,7 +236,7 @@ def _toml(path: Path, *, required: bool) -> dict[str, Any]:
 
 
 def _environment(given: Mapping[str, str], names: list[str]) -> dict[str, Any]:
-    """RMEM_SERVER_BODY_BYTES=1000000 and the like, as the values they mean."""
+    """Read settings from variables such as RMEM_SERVER_BODY_BYTES=1000000."""
     found: dict[str, Any] = {}
     for name in names:
         text = given.get(PREFIX + name.upper(), "").strip()

@@ -1,4 +1,4 @@
-"""Fair shares of what the organisations of a server use together: workers and threads. And lookups that requests
+"""Fair shares of workers and threads between the organisations of a server, and lookups that concurrent requests
 share."""
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ _lookups: RunVar[dict[Hashable, asyncio.Future[Any]]] = RunVar("lookups")
 
 
 class FairShares:
-    """A number of places. An organisation takes another one only while more are free than it has: alone it gets half of
-    them, and whoever comes next finds some free. Those that wait are served in turn, one organisation after the other.
-    Used by the event loop only."""
+    """A number of places. An organisation gets another one only while more are free than it has: alone it gets half of
+    them, and the next one finds some free. Waiting organisations are served in turn. Used by the event loop only."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -31,12 +30,12 @@ class FairShares:
 
     @asynccontextmanager
     async def place(self, org: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
-        """Wait for a place and keep it; 503 if there is none for too long."""
+        """Wait for a place and hold it; 503 if there is none for too long."""
         await self._take(org, patience)
         try:
             yield
         finally:
-            self._give(org)
+            self._release(org)
 
     async def _take(self, org: str, patience: float) -> None:
         if org not in self._waiting and self._may_take(org):
@@ -49,7 +48,7 @@ class FairShares:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():  # granted at the very moment
-                self._give(org)
+                self._release(org)
             elif org in self._waiting:
                 self._waiting[org].remove(turn)
                 self._drop_empty(org)
@@ -65,12 +64,12 @@ class FairShares:
         self._free -= 1
         self._taken[org] += 1
 
-    def _give(self, org: str) -> None:
+    def _release(self, org: str) -> None:
         self._free += 1
         self._taken[org] -= 1
         if not self._taken[org]:
             del self._taken[org]
-        while (chosen := next((one for one in self._waiting if self._may_take(one)), None)) is not None:
+        while (chosen := next((org_ for org_ in self._waiting if self._may_take(org_)), None)) is not None:
             turns = self._waiting.pop(chosen)
             turn = turns.popleft()
             if turns:
@@ -85,7 +84,7 @@ class FairShares:
 
 
 async def look_up_once(key: Hashable, call: Callable[..., Result], *args: Any) -> Result:
-    """Look something up in a thread, or wait for whoever looks up the same `key` already."""
+    """Run a lookup in a thread, or wait for a running one with the same `key`."""
     running = _lookups.get(None)
     if running is None:
         running = {}

@@ -1,5 +1,4 @@
-"""The workspaces that a server has open: memories, tables and agents of each, opened when asked for and closed when
-others need the room."""
+"""The open workspaces of a server: memories, tables and agents of each, opened at first use and closed when idle."""
 
 from __future__ import annotations
 
@@ -48,20 +47,20 @@ class Space:
 
     @property
     def tenant(self) -> str | None:
-        """Whose rows these are where several share a database; None where the whole store is one's own."""
+        """The tenant where several workspaces share a database; None for a store of its own."""
         return f"{self.org}/{self.id}" if self._settings.own_store is None else None
 
     @property
     def brain(self) -> Brain:
         with self._lock:
-            return self._opened()
+            return self._open_brain()
 
     @property
     def open_brain(self) -> Brain | None:
-        """The brain if it is open already, without waiting for whoever opens it."""
+        """The Brain if it is open already, without waiting for a thread that opens it."""
         return self._brain
 
-    def _opened(self) -> Brain:
+    def _open_brain(self) -> Brain:
         if self._brain is None:
             self._brain = Brain(self.address, embedder=self._settings.embedder)
             self._brain.store.write_mark = self._written
@@ -69,7 +68,7 @@ class Space:
 
     @property
     def write_mark(self) -> int:
-        """The mark of the last write to its memories through this server; recalls see what was written up to it."""
+        """The position of the last write to its memories through this server, which recalls must see."""
         brain = self._brain
         return self._written if brain is None else max(self._written, brain.store.write_mark)
 
@@ -94,7 +93,7 @@ class Space:
             if self._agents is None:
                 from ..agents import AgentMemoryAPI
 
-                self._agents = AgentMemoryAPI(brain=self._opened())
+                self._agents = AgentMemoryAPI(brain=self._open_brain())
             return self._agents
 
     @property
@@ -106,7 +105,9 @@ class Space:
         address, settings = tenant_address(address, self.tenant), self._settings
         if self.server != MAIN or not settings.replicas:
             return address
-        options = [("replica", one) for one in settings.replicas] + [("staleness", str(settings.replica_staleness))]
+        options = [("replica", replica) for replica in settings.replicas] + [
+            ("staleness", str(settings.replica_staleness))
+        ]
         return f"{address}&{urlencode(options)}"
 
     def _address(self) -> str:
@@ -118,7 +119,7 @@ class Space:
         return str(self.path)
 
     def erase(self) -> None:
-        """Delete all that it holds."""
+        """Delete all data of the workspace."""
         if self._settings.store is None:
             self.close()
             for ending in ("", "-wal", "-shm", ENDING):
@@ -168,7 +169,7 @@ class Spaces:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._open: OrderedDict[str, Space] = OrderedDict()
-        self._gone: set[str] = set()
+        self._removed: set[str] = set()
         self._written: dict[str, int] = {}
         """The marks of writes to workspaces that are not open, where replicas answer recalls."""
         self._change = Condition()
@@ -177,10 +178,10 @@ class Spaces:
         return len(self._open)
 
     def use(self, org: str, id: str, name: str, server: str = MAIN, moves: int = 0) -> Space:
-        """Return a workspace that stays open until it is given back by `leave`. If it was moved to another server since it was
-        opened, it is opened there; whoever still uses the old one finishes with that."""
+        """Return a workspace that stays open until `leave`. If it was moved to another server since it was opened, open
+        it there; others still using the old one finish with that."""
         with self._change:
-            if id in self._gone:
+            if id in self._removed:
                 raise StoreClosedError("this workspace was deleted")
             space = self._open.get(id)
             left = None
@@ -195,12 +196,12 @@ class Spaces:
             idle = self._idle()
             if left is not None and not left.users:
                 idle.append(left)
-        for one in idle:
-            one.close()
+        for space in idle:
+            space.close()
         return space
 
     def replicas_left_out(self) -> int:
-        """Return how many replicas answer no recalls at the moment, as far as a workspace is open that knows."""
+        """Return how many replicas are not used at the moment, as far as an open workspace knows."""
         with self._change:
             brains = [space.open_brain for space in self._open.values()]
         states = next((brain.store.replica_states() for brain in brains if brain is not None), ())
@@ -215,14 +216,14 @@ class Spaces:
             space.close()
 
     def _idle(self) -> list[Space]:
-        """Take out those unused for longest while there are too many."""
+        """Remove the longest unused workspaces while there are too many; return them."""
         chosen = []
         for id, space in list(self._open.items()):
             if len(self._open) <= self._settings.open_workspaces:
                 break
             if not space.users:
                 chosen.append(self._open.pop(id))
-                self._keep_mark(id, space.write_mark)
+                self._save_mark(id, space.write_mark)
         return chosen
 
     def note_write(self, id: str, mark: int) -> None:
@@ -230,11 +231,11 @@ class Spaces:
         with self._change:
             space = self._open.get(id)
             if space is None:
-                self._keep_mark(id, mark)
+                self._save_mark(id, mark)
             else:
                 space.note_write(mark)
 
-    def _keep_mark(self, id: str, mark: int) -> None:
+    def _save_mark(self, id: str, mark: int) -> None:
         if mark:
             self._written[id] = max(mark, self._written.get(id, 0))
 
@@ -249,9 +250,9 @@ class Spaces:
             space.close()
 
     def remove(self, org: str, id: str, name: str, server: str = MAIN, *, patience: float = 10.0) -> None:
-        """Delete all that a workspace holds, when the requests that use it have ended."""
+        """Delete all data of a workspace, after the requests that use it have ended."""
         with self._change:
-            self._gone.add(id)
+            self._removed.add(id)
             space = self._open.pop(id, None) or Space(org, id, name, self._settings, server)
             until = time.monotonic() + patience
             while space.users and (left := until - time.monotonic()) > 0:

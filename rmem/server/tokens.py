@@ -1,7 +1,7 @@
 """Tokens: HS256 JWTs that name an organisation (`OrgID`) and a member (`sub`), signed with a secret of this server.
 
-A token proves who asks; what they may do is looked up in the control data, so that a role or a token taken away
-counts at once. What was looked up is kept for a second: other processes' changes are seen after that."""
+A token proves who calls; rights are looked up in the control data, so that a removed role or token counts at once.
+Lookups are cached for a second, after which changes by other processes are seen."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _LEEWAY = 5  # seconds that the clocks of two servers may differ
 
 
 class Refused(Exception):
-    """A token that does not open anything; the message may be told to whoever sent it."""
+    """An invalid token; the message may be sent to the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. `role` and `workspace` (an id) are the most that the token allows."""
+    """The caller. `role` and `workspace` (an id) are the most that the token allows."""
 
     org: str
     org_name: str
@@ -60,7 +60,7 @@ class WorkspaceRole:
 
 
 class Tokens:
-    """Makes tokens and tells whom one belongs to. Safe to use from many threads."""
+    """Issues tokens and identifies their callers. Safe to use from many threads."""
 
     def __init__(self, control: Control, secret: str) -> None:
         self._control = control
@@ -80,7 +80,7 @@ class Tokens:
         days: float = 90.0,
         label: str = "",
     ) -> tuple[str, TokenRecord]:
-        """Return a new token, which is told once and kept nowhere, and what is kept of it."""
+        """Issue a token; return it, which is not stored, and its record."""
         now = time.time()
         expires = now + checks.number("days", days, low=1 / 86_400, high=MAX_DAYS) * DAY
         name = secrets.token_hex(16)
@@ -93,14 +93,14 @@ class Tokens:
         return jwt.encode(claims, self._secret, algorithm=ALGORITHM), record
 
     def known(self, token: str) -> Caller | None:
-        """Whom a token belongs to, if that was looked up within the last second."""
+        """Return the caller of a token if it was looked up within the last second."""
         with self._lock:
-            self._forget_what_changed()
+            self._drop_outdated()
             caller = self._callers.get(token)
         return caller if caller is not None and caller.expires > time.time() else None
 
     def caller(self, token: str) -> Caller:
-        """Whom a token belongs to; Refused if it is forged, expired or revoked."""
+        """Return the caller of a token; Refused if it is forged, expired or revoked."""
         version = self._control.version
         if len(token) > _MAX_LENGTH:
             raise Refused("the token is not valid")
@@ -130,18 +130,18 @@ class Tokens:
         return caller
 
     def known_workspace_role(self, caller: Caller, workspace: str) -> tuple[bool, WorkspaceRole | None]:
-        """Whether it was looked up within the last second, and what was found."""
+        """Return whether the role was looked up within the last second, and the result."""
         with self._lock:
-            self._forget_what_changed()
+            self._drop_outdated()
             try:
                 return True, self._workspace_roles[caller.token_id, workspace]
             except KeyError:
                 return False, None
 
     def workspace_role(self, caller: Caller, workspace: str) -> WorkspaceRole | None:
-        """Return what a caller may do in a workspace, by its name; None where it may not know of it.
+        """Return the caller's role in a workspace, by its name; None if it may not know of it.
 
-        One that does not exist, one of another organisation and one without a role cost the same two questions.
+        A missing workspace, one of another organisation and one without a role take the same two queries.
         """
         version = self._control.version
         record = self._control.workspace(caller.org, workspace)
@@ -155,13 +155,13 @@ class Tokens:
         return found
 
     def role_in_organization(self, caller: Caller) -> Role | None:
-        """Return what a caller may do in the whole organisation; None for one that only has workspaces."""
+        """Return the caller's role in the whole organisation; None if it has only workspaces."""
         if caller.workspace is not None:
             return None
         role = self._control.role_of(caller.org, caller.member, None)
         return None if role is None else min(role, caller.role)
 
-    def _forget_what_changed(self) -> None:
+    def _drop_outdated(self) -> None:
         if self._version != self._control.version:
             self._version = self._control.version
             self._callers.clear()

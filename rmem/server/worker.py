@@ -1,6 +1,5 @@
-"""A worker: a process that answers requests of a server one after another, because they may compute for long: SQL
-statements, and bodies that take long to read. It runs the same routes as the server. A request that cannot be stopped
-is ended with its process; nobody else is in it."""
+"""A worker: a process that runs requests of a server one after another that may compute for long: SQL statements and
+long bodies. It has the same routes as the server. A request that cannot be stopped is ended by killing its process."""
 
 from __future__ import annotations
 
@@ -39,36 +38,36 @@ _OPEN = 16  # workspaces at once
 _NICE = 10  # the server itself, and its recalls, come first
 
 
-class Frame(NamedTuple):
+class WorkerMessage(NamedTuple):
     note: dict[str, Any]
     body: bytes
 
 
-def framed(note: dict[str, Any], body: bytes = b"") -> bytes:
-    """Return a message between the server and a worker: a note as JSON, and a body."""
+def encode_message(note: dict[str, Any], body: bytes = b"") -> bytes:
+    """Encode a message between the server and a worker: a note as JSON, and a body."""
     head = json.dumps(note).encode()
     return HEAD.pack(len(head), len(body)) + head + body
 
 
-async def read_frame(reader: asyncio.StreamReader) -> Frame:
-    """Return the next message; IncompleteReadError at the end."""
+async def read_message(reader: asyncio.StreamReader) -> WorkerMessage:
+    """Read the next message; IncompleteReadError at the end."""
     head, length = HEAD.unpack(await reader.readexactly(HEAD.size))
     note = json.loads(await reader.readexactly(head))
-    return Frame(note, await reader.readexactly(length) if length else b"")
+    return WorkerMessage(note, await reader.readexactly(length) if length else b"")
 
 
 def settings_note(settings: ServerSettings) -> dict[str, Any]:
-    """Return what a worker is told first."""
+    """Return the settings for a worker, as its first message."""
     return {**asdict(settings), "data": str(settings.data)}
 
 
 def settings_of(note: dict[str, Any]) -> ServerSettings:
-    """Return the reverse of `settings_note`."""
+    """Read the settings from the first message."""
     return ServerSettings(**{**note, "data": Path(note["data"]), "limits": Limits(**note["limits"])})
 
 
 def request_note(scope: Scope, context: RequestContext) -> dict[str, Any]:
-    """Return a request, without its body, and who may do what by it."""
+    """Return a request without its body, with the caller's rights, for a worker."""
     assert context.caller is not None
     assert context.workspace_role is not None
     return {
@@ -90,8 +89,8 @@ def run(link: socket.socket) -> None:
 
 async def _serve(link: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=link, limit=1 << 20)
-    told = (await read_frame(reader)).note
-    settings = settings_of(told)
+    note = (await read_message(reader)).note
+    settings = settings_of(note)
     _bound_memory(settings.worker_bytes)
     os.nice(_NICE)
     log_as_json_lines()
@@ -106,15 +105,15 @@ async def _serve(link: socket.socket) -> None:
     app.add_middleware(_Failures)
     for router in (tables.router, memories.router, agents.router, graph.router, sync.router, export.router):
         app.router.routes.extend(router.routes)  # built when the host loaded them, not in every worker
-    writer.write(framed({"pid": os.getpid()}))
+    writer.write(encode_message({"pid": os.getpid()}))
     while True:
-        frame = await read_frame(reader)
+        frame = await read_message(reader)
         spaces.close_deleted()
-        await _Answer(reader, writer).run(app, frame, service)
+        await _RequestRun(reader, writer).run(app, frame, service)
 
 
-class _Answer:
-    """One request and its answer. After each part of an answer but the last the server says whether to go on."""
+class _RequestRun:
+    """One request and its answer. After each part of the answer but the last, the server says whether to continue."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -123,7 +122,7 @@ class _Answer:
         self._scope: Scope = {}
         self._given = False
 
-    async def run(self, app: ASGIApp, frame: Frame, service: Service) -> None:
+    async def run(self, app: ASGIApp, frame: WorkerMessage, service: Service) -> None:
         note = frame.note
         caller = Caller(**{**note["caller"], "role": Role(note["caller"]["role"])})
         workspace_role = WorkspaceRole(**{**note["workspace_role"], "role": Role(note["workspace_role"]["role"])})
@@ -153,13 +152,15 @@ class _Answer:
             context.leave()
         replayed = request is not None and request.replayed
         self._writer.write(
-            framed({"type": "end", "failed": self._scope.get("failed"), "replayed": replayed, "written": written})
+            encode_message(
+                {"type": "end", "failed": self._scope.get("failed"), "replayed": replayed, "written": written}
+            )
         )
         await self._writer.drain()
 
     def _send_limit(self, seconds: float) -> None:
         """Called in the thread of the request."""
-        self._loop.call_soon_threadsafe(self._writer.write, framed({"type": "limit", "seconds": seconds}))
+        self._loop.call_soon_threadsafe(self._writer.write, encode_message({"type": "limit", "seconds": seconds}))
 
     async def _receive(self) -> Message:
         if self._given:
@@ -172,22 +173,22 @@ class _Answer:
             route = getattr(self._scope.get("route"), "path", None)
             headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in message["headers"]]
             self._writer.write(
-                framed({"type": "start", "status": message["status"], "headers": headers, "route": route})
+                encode_message({"type": "start", "status": message["status"], "headers": headers, "route": route})
             )
             return
         more = message.get("more_body", False)
-        self._writer.write(framed({"type": "body", "more": more}, message.get("body", b"")))
+        self._writer.write(encode_message({"type": "body", "more": more}, message.get("body", b"")))
         await self._writer.drain()
         if more and await self._reader.readexactly(1) != b"+":
             raise _ReaderGone
 
 
 class _ReaderGone(Exception):
-    """Nobody reads the answer any more."""
+    """The client no longer reads the answer."""
 
 
 class _Failures:
-    """Keeps what no handler knows for the server, which tells and logs it."""
+    """Catches errors that no handler knows, for the server to send and log."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -206,7 +207,7 @@ class _Failures:
 
 
 def _bound_memory(most: int) -> None:
-    """Let what asks for more memory fail here, before the machine has none left."""
+    """Limit the memory of this process, so that allocations fail before the machine has none left."""
     SHARED.bound(most // 2)
     with suppress(ImportError, ValueError, OSError):
         import resource

@@ -1,6 +1,5 @@
-"""`python -m rmem.server.worker_host FD`: loads once what workers need, and forks one for each socket that arrives
-on FD. So a worker that had to be killed is replaced within milliseconds. It ends, with all workers, when the server
-does."""
+"""`python -m rmem.server.worker_host FD`: load once what workers need, and fork a worker for each socket that arrives
+on FD, which takes milliseconds. Ends, with all workers, when the server does."""
 
 from __future__ import annotations
 
@@ -31,13 +30,13 @@ def main() -> None:
         import_module(name)
     gc.freeze()
     while True:
-        told, links, _, _ = socket.recv_fds(server, 1, 1)
-        if not told:
+        kind, links, _, _ = socket.recv_fds(server, 1, 1)
+        if not kind:
             os.killpg(0, signal.SIGKILL)
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             server.close()
-            (recall_worker if told == FOR_RECALLS else worker).run(socket.socket(fileno=links[0]))
+            (recall_worker if kind == FOR_RECALLS else worker).run(socket.socket(fileno=links[0]))
             os._exit(0)
         os.close(links[0])
 

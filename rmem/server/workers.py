@@ -1,5 +1,5 @@
-"""The worker processes of a server (`worker`): started when they are needed, one request each at a time, killed and
-replaced when a request cannot be stopped."""
+"""The worker processes of a server (`worker`): started on demand, one request each at a time, killed and replaced if a
+request cannot be stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .exchange import whole_body
 from .problems import problem
 from .settings import ServerSettings
 from .shares import FairShares
-from .worker import Frame, framed, read_frame, request_note, settings_note
+from .worker import WorkerMessage, encode_message, read_message, request_note, settings_note
 from .worker_host import FOR_RECALLS, FOR_REQUESTS
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _GRACE = 0.25  # of its time limit is given to a request before its worker is ki
 
 
 class _Host:
-    """The process that forks workers; one for all servers of this process, because it keeps nothing of them."""
+    """The process that forks workers, shared by all servers of this process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -55,7 +55,7 @@ class _Host:
             return self._link
 
     def fork(self, *, recalls: bool = False) -> socket.socket:
-        """Return the link to a new worker, or recall worker."""
+        """Fork a worker, or recall worker; return the link to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self.start(), [FOR_RECALLS if recalls else FOR_REQUESTS], [theirs.fileno()])
@@ -67,7 +67,7 @@ host = _Host()
 
 
 class WorkerFailedError(Exception):
-    """A worker could not answer; what it says of it."""
+    """A worker failed; the message is its error."""
 
 
 class Route(NamedTuple):
@@ -87,15 +87,15 @@ class _Worker:
     async def start(cls, settings: ServerSettings) -> _Worker:
         async with asyncio.timeout(_START):
             reader, writer = await asyncio.open_connection(sock=host.fork(), limit=_BUFFER)
-            writer.write(framed(settings_note(settings)))
-            return cls(reader, writer, (await read_frame(reader)).note["pid"])
+            writer.write(encode_message(settings_note(settings)))
+            return cls(reader, writer, (await read_message(reader)).note["pid"])
 
     async def send_request(self, scope: Scope, body: bytes, context: RequestContext) -> None:
-        self._writer.write(framed(request_note(scope, context), body))
+        self._writer.write(encode_message(request_note(scope, context), body))
         await self._writer.drain()
 
-    async def next(self) -> Frame:
-        return await read_frame(self._reader)
+    async def next(self) -> WorkerMessage:
+        return await read_message(self._reader)
 
     def go_on(self, wanted: bool) -> None:
         self._writer.write(b"+" if wanted else b"-")
@@ -121,7 +121,7 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        return [one.pid for one in (*self._idle, *self._busy)]
+        return [worker.pid for worker in (*self._idle, *self._busy)]
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
         """Answer a request by a worker, when it is the turn of its organisation."""
@@ -135,7 +135,7 @@ class Workers:
                 raise HTTPException(408, f"the body did not arrive within {_BODY:g} s") from None
             worker = await self._free(context.workspace_role.workspace_id)
             self._busy.add(worker)
-            answer = _Answer(worker, scope, send, context, self._settings)
+            answer = _ForwardedAnswer(worker, scope, send, context, self._settings)
             try:
                 await answer.run(body, receive)
             finally:
@@ -146,8 +146,8 @@ class Workers:
                     worker.kill()
 
     async def _free(self, workspace: str) -> _Worker:
-        """One that knows the workspace, if it can be; else the one that was used last, or a new one."""
-        chosen = next((one for one in self._idle if one.workspace == workspace), None)
+        """Return an idle worker that has the workspace open, else the one used last, or a new one."""
+        chosen = next((worker for worker in self._idle if worker.workspace == workspace), None)
         if chosen is None:
             chosen = self._idle[-1] if self._idle else None
         if chosen is None:
@@ -164,8 +164,8 @@ class Workers:
         self._idle = []
 
 
-class _Answer:
-    """The answer of a worker to one request, passed on as it comes."""
+class _ForwardedAnswer:
+    """The answer of a worker to one request, forwarded as it arrives."""
 
     def __init__(
         self, worker: _Worker, scope: Scope, send: Send, context: RequestContext, settings: ServerSettings
@@ -205,8 +205,8 @@ class _Answer:
         finally:
             gone.cancel()
 
-    async def _next(self) -> Frame:
-        """Return the next message; a worker that is not done long after its time limit is not waited for."""
+    async def _next(self) -> WorkerMessage:
+        """Return the next message; kill a worker long after its time limit."""
         frame = asyncio.ensure_future(self._worker.next())
         while True:
             left = self._begun + self._limit + max(_GRACE, _GRACE * self._limit) - self._loop.time()
@@ -216,7 +216,7 @@ class _Answer:
             frame.cancel()
             raise TimeoutError
 
-    async def _handle(self, frame: Frame, gone: asyncio.Task[None]) -> None:
+    async def _handle(self, frame: WorkerMessage, gone: asyncio.Task[None]) -> None:
         note = frame.note
         if note["type"] == "limit":
             self._limit = note["seconds"]

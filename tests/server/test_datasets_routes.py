@@ -104,7 +104,7 @@ def test_a_commit_of_rubbish_changes_nothing(server, admin, opened):
 
 
 def test_copies_are_bounded_and_leave_nothing_behind(server, admin, opened, monkeypatch):
-    monkeypatch.setattr(datasets, "_MOST", 2)
+    monkeypatch.setattr(datasets, "_MAX_COPIES", 2)
     for _ in range(3):
         admin.get(CREDS).raise_for_status()
     assert len(list(server.settings.data.glob("*/datasets/*/_deeplake_log"))) == 2

@@ -25,7 +25,7 @@ from rmem.errors import StoreUnreachableError
 from rmem.server.control import ANSWERS
 from rmem.server.idempotency import Answers
 from rmem.server.settings import ServerSettings
-from rmem.stores.sql.postgres_link import Link as MemoryLink
+from rmem.stores.sql.postgres_link import PostgresLink as MemoryLink
 from rmem.tables.engines import postgres_link as tables_link
 
 W = "/workspaces/default"
@@ -297,7 +297,7 @@ def test_two_servers_that_get_the_same_request_at_once_do_it_once(server_with, t
 @pytest.fixture
 def impatient(monkeypatch):
     """Stores that give up after half a second."""
-    monkeypatch.setattr(MemoryLink, "waits", lambda self: 0.5)
+    monkeypatch.setattr(MemoryLink, "timeout", lambda self: 0.5)
     monkeypatch.setattr(tables_link, "PATIENCE", 0.5)
 
 

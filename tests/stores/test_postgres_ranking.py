@@ -76,7 +76,7 @@ def test_the_tenant_has_an_index_of_its_own_for_vectors(brains):
         ).fetchall()
     )
     assert len(held) == 1
-    assert f"tenant = '{store.neighbours.number}'" in held[0][0]
+    assert f"tenant = '{store.hnsw.number}'" in held[0][0]
 
 
 def test_phrases_exclusions_and_people_are_found_by_the_database(brains):

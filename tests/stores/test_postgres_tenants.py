@@ -9,7 +9,7 @@ from rmem import Brain
 from rmem.errors import ConfigError, InputError, StoreUnreachableError
 from rmem.stores import open_store
 from rmem.stores.sql.postgres import PostgresRecordStore
-from rmem.stores.sql.postgres_link import Connection
+from rmem.stores.sql.postgres_link import PostgresConnection
 from rmem.stores.sql.postgres_schema import ROLE, SCHEMA
 from rmem.testing.contract import clustered_vectors, example
 
@@ -139,8 +139,8 @@ def test_every_scan_of_a_recall_is_bounded_by_the_tenant(postgres_url, monkeypat
     with PostgresRecordStore(postgres_url, tenant="ann", held_up_to=0) as store, Brain(store, embedder="none") as brain:
         vectors = clustered_vectors(50, 16)
         store.put([example(f"note {at} of cranes", memory_id=f"m{at}", vector=vectors[at]) for at in range(50)])
-        store.neighbours.build()
-        execute = Connection.execute
+        store.hnsw.build()
+        execute = PostgresConnection.execute
 
         def noted(self, sql, parameters=(), /):
             if sql.startswith(("SELECT", "WITH")) and "set_config" not in sql:
@@ -149,7 +149,7 @@ def test_every_scan_of_a_recall_is_bounded_by_the_tenant(postgres_url, monkeypat
                 plans[sql] = [line for (line,) in told]
             return execute(self, sql, parameters)
 
-        monkeypatch.setattr(Connection, "execute", noted)
+        monkeypatch.setattr(PostgresConnection, "execute", noted)
         assert brain.recall("cranes", vector=vectors[0], agent="a", since="2020-01-01") is not None
         assert brain.recall("cranes", vector=vectors[0])
     assert len(plans) > 8

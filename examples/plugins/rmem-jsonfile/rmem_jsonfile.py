@@ -67,7 +67,7 @@ class JsonFileStore(InMemoryRecordStore):
         self._original_seq.clear()
         self._next_step.clear()
         self._meta.clear()
-        self._judged.clear()
+        self._feedback.clear()
         self._facts.clear()
         self.index.clear()
         self._read = self._stale = 0
@@ -186,7 +186,7 @@ class JsonFileStore(InMemoryRecordStore):
             # In the order of birth, so that a replaced memory keeps its place in the session.
             held = sorted(self._rows.values(), key=lambda memory: self._original_seq[memory.memory_id])
             lines += [{"put": [memory.to_dict()]} for memory in held]
-            lines += [{"judge": [one.to_dict()]} for one in self._judged.values()]
+            lines += [{"judge": [one.to_dict()]} for one in self._feedback.values()]
             for line in lines:
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
             file.flush()

@@ -1,4 +1,4 @@
-"""What happens in a workspace right now, for a feed: what is written, recalled and told to agents."""
+"""The activity feed of a workspace: what is written, recalled and injected into agents."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _activity(access: Access, since: float) -> Document:
         for entry in brain.store.audit(since=since, limit=_MOST):
             memory = None if entry.memory is None else brain.get(entry.memory)
             if (is_admin or entry.who == access.member) and (memory is None or is_visible(access, memory.place)):
-                told = "" if memory is None else memory.text[:_SHOWN]
-                found.append(_entry(entry.time, entry.action, entry.who, told, entry.memory))
+                text = "" if memory is None else memory.text[:_SHOWN]
+                found.append(_entry(entry.time, entry.action, entry.who, text, entry.memory))
                 written |= {entry.memory} if entry.memory and entry.action == "remember" else set()
     for memory in visible(access, brain.memories(Filter(since=since), limit=_MOST)):
         if memory.memory_id not in written:
@@ -50,7 +50,7 @@ def _activity(access: Access, since: float) -> Document:
             for recall in brain.last_recalls(_MOST)
             if recall.asked >= since
         ]
-    found.sort(key=lambda one: -one["time"])
+    found.sort(key=lambda entry: -entry["time"])
     return {"entries": found[:_MOST]}
 
 

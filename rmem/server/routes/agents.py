@@ -1,7 +1,7 @@
-"""The agent memory API over HTTP: states, actions and interactions of agents, and every way to ask for them.
+"""The agent memory API over HTTP: store states, actions and interactions of agents, and search them.
 
-Each retrieval of a MemorySpace is a route of its own, `POST …/agents/{agent}/retrievals/NAME`, whose body holds the
-method's arguments; `RETRIEVALS` is the table of them."""
+Each search of a MemorySpace is a route of its own, `POST …/agents/{agent}/retrievals/NAME`, whose body has the method's
+arguments; `RETRIEVALS` is the table of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _entry(entry: MemoryEntry, vectors: bool) -> Document:
 async def store_state(
     access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.StateForm, "a state"))]
 ) -> Response:
-    return json_response({"memory_id": await access.write(_stored, access, agent, "state", form)}, 201)
+    return json_response({"memory_id": await access.write(_store, access, agent, "state", form)}, 201)
 
 
 @router.post(
@@ -93,7 +93,7 @@ async def store_state(
 async def store_action(
     access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.ActionForm, "an action"))]
 ) -> Response:
-    return json_response({"memory_id": await access.write(_stored, access, agent, "action", form)}, 201)
+    return json_response({"memory_id": await access.write(_store, access, agent, "action", form)}, 201)
 
 
 @router.post(
@@ -106,10 +106,10 @@ async def store_action(
 async def store_interaction(
     access: Writer, agent: Agent, form: Annotated[Document, Depends(json_body(forms.InteractionForm, "an interaction"))]
 ) -> Response:
-    return json_response({"memory_id": await access.write(_stored, access, agent, "interaction", form)}, 201)
+    return json_response({"memory_id": await access.write(_store, access, agent, "interaction", form)}, 201)
 
 
-def _stored(access: Access, agent: str, kind: str, form: Document) -> str:
+def _store(access: Access, agent: str, kind: str, form: Document) -> str:
     store = getattr(access.agents, f"store_agent_{kind}")
     _check_places(access, [form[f"{kind}_data"]])
     access.need_room()
@@ -130,10 +130,10 @@ async def store_several(
     items = form["items"]
     if not isinstance(items, list) or not 0 < len(items) <= MOST_AT_ONCE:
         raise checks.refuse("items", f"a list of 1 to {MOST_AT_ONCE} objects", items)
-    return json_response({"ids": await access.write(_stored_several, access, agent, form)}, 201)
+    return json_response({"ids": await access.write(_store_several, access, agent, form)}, 201)
 
 
-def _stored_several(access: Access, agent: str, form: Document) -> list[str]:
+def _store_several(access: Access, agent: str, form: Document) -> list[str]:
     _check_places(access, form["items"])
     access.need_room()
     with access.once():
@@ -152,8 +152,8 @@ def _check_places(access: Access, items: list[Any]) -> None:
 # Retrieving
 
 
-def _retrieving(name: str, asked: Retrieval) -> Callable[..., Awaitable[Response]]:
-    read: Any = Depends(json_body(asked.form, f"the retrieval {name!r}"))
+def _retrieval_route(name: str, retrieval: Retrieval) -> Callable[..., Awaitable[Response]]:
+    read: Any = Depends(json_body(retrieval.form, f"the retrieval {name!r}"))
 
     async def retrieve(
         access: Reader,
@@ -163,12 +163,12 @@ def _retrieving(name: str, asked: Retrieval) -> Callable[..., Awaitable[Response
         offset: Offset = 0,
         vectors: Vectors = False,
     ) -> Response:
-        return await access.read(_retrieved, access, agent, asked.method, form, limit, offset, vectors)
+        return await access.read(_retrieve, access, agent, retrieval.method, form, limit, offset, vectors)
 
     return retrieve
 
 
-def _retrieved(
+def _retrieve(
     access: Access, agent: str, method: str, form: Document, limit: int, offset: int, vectors: bool
 ) -> Response:
     answered: Memories = getattr(_space(access, agent), method)(**form)
@@ -186,7 +186,7 @@ def _retrieved(
 for _name, _asked in RETRIEVALS.items():
     router.add_api_route(
         f"/agents/{{agent:path}}/retrievals/{_name}",
-        _retrieving(_name, _asked),
+        _retrieval_route(_name, _asked),
         methods=["POST"],
         response_model=documents.EntriesAnswer,
         openapi_extra=body_schema(_asked.form),
@@ -204,11 +204,11 @@ for _name, _asked in RETRIEVALS.items():
 async def embed(
     access: Reader, agent: Agent, form: Annotated[Document, Depends(json_body(forms.EmbedForm, "what to embed"))]
 ) -> Response:
-    return json_response({"vector": await access.read(_embedded, access, agent, form["state_or_text"])})
+    return json_response({"vector": await access.read(_embed, access, agent, form["state_or_text"])})
 
 
-def _embedded(access: Access, agent: str, told: Any) -> list[float]:
-    return _space(access, agent).embed(told)
+def _embed(access: Access, agent: str, value: Any) -> list[float]:
+    return _space(access, agent).embed(value)
 
 
 # How a state changed
@@ -227,7 +227,7 @@ async def history(
 
 
 def _history(access: Access, agent: str, form: Document) -> list[MemoryChangeRecord]:
-    return [told for told in _space(access, agent).attribute_history(**form) if is_known(access, told["memory_id"])]
+    return [value for value in _space(access, agent).attribute_history(**form) if is_known(access, value["memory_id"])]
 
 
 @router.post(
@@ -258,10 +258,10 @@ def _changes(access: Access, agent: str, form: Document) -> Document:
     summary="Give attention to a memory; often enough, it moves up a tier",
 )
 async def focus(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return json_response(_entry(await access.write(_focused, access, agent, memory_id), vectors))
+    return json_response(_entry(await access.write(_focus, access, agent, memory_id), vectors))
 
 
-def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+def _focus(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     _check(access, memory_id)
     return _space(access, agent).focus(memory_id)
 
@@ -272,10 +272,10 @@ def _focused(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     summary="Bring a memory back from long-term to intermediate memory",
 )
 async def decompress(access: Writer, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return json_response(_entry(await access.write(_decompressed, access, agent, memory_id), vectors))
+    return json_response(_entry(await access.write(_decompress, access, agent, memory_id), vectors))
 
 
-def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+def _decompress(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     _check(access, memory_id)
     return _space(access, agent).decompress(memory_id)
 
@@ -286,10 +286,10 @@ def _decompressed(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     summary="One memory of an agent",
 )
 async def entry(access: Reader, agent: Agent, memory_id: str, vectors: Vectors = False) -> Response:
-    return json_response(_entry(await access.read(_held, access, agent, memory_id), vectors))
+    return json_response(_entry(await access.read(_get, access, agent, memory_id), vectors))
 
 
-def _held(access: Access, agent: str, memory_id: str) -> MemoryEntry:
+def _get(access: Access, agent: str, memory_id: str) -> MemoryEntry:
     found = _space(access, agent).get(memory_id)
     if found is None or not known_entries(access, [found]):
         raise NotFoundError(memory_id)
@@ -317,17 +317,17 @@ async def prioritise(
     vectors: Vectors = False,
 ) -> Response:
     return json_response(
-        _entry(await access.write(_prioritised, access, agent, memory_id, form["importance"]), vectors)
+        _entry(await access.write(_set_importance, access, agent, memory_id, form["importance"]), vectors)
     )
 
 
-def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
-    _held(access, agent, memory_id)
+def _set_importance(access: Access, agent: str, memory_id: str, importance: Any) -> MemoryEntry:
+    _get(access, agent, memory_id)
     _check(access, memory_id)
     with access.once():
         access.brain.update(memory_id, importance=importance)
     _space(access, agent).clear_cache()
-    return _held(access, agent, memory_id)
+    return _get(access, agent, memory_id)
 
 
 @router.delete(
@@ -336,12 +336,12 @@ def _prioritised(access: Access, agent: str, memory_id: str, importance: Any) ->
     summary="Forget a memory of an agent for good",
 )
 async def forget(access: Writer, agent: Agent, memory_id: str) -> Response:
-    if not await access.write(_forgotten, access, agent, memory_id):
+    if not await access.write(_forget, access, agent, memory_id):
         raise NotFoundError(memory_id)
     return json_response({"ids": [memory_id]})
 
 
-def _forgotten(access: Access, agent: str, memory_id: str) -> bool:
+def _forget(access: Access, agent: str, memory_id: str) -> bool:
     _check(access, memory_id)
     with config.acting(access.member, access.token_id), access.once():
         return _space(access, agent).forget(memory_id)
@@ -397,11 +397,11 @@ def _clear(access: Access, agent: str) -> None:
 async def keep_answers(
     access: Admin, form: Annotated[Document, Depends(json_body(forms.CacheForm, "the cache"))]
 ) -> Response:
-    await access.read(_keep_answers, access, form["ttl"])
+    await access.read(_set_cache_ttl, access, form["ttl"])
     return Response(status_code=204)
 
 
-def _keep_answers(access: Access, ttl: Any) -> None:
+def _set_cache_ttl(access: Access, ttl: Any) -> None:
     if checks.number("ttl", ttl, low=0) > _LONGEST:
         raise InputError(f"ttl must be at most {_LONGEST:,} seconds, got {ttl}", field="ttl")
     access.agents.set_cache_ttl(ttl)

@@ -1,4 +1,4 @@
-"""Which answers routes document beside their own, and how lists are cut into pages."""
+"""Error responses that routes document, and pages of lists."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ERROR = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Error.
 took half of the time that loading the routes takes."""
 
 
-def _told(**by_status: str) -> dict[int | str, dict[str, Any]]:
+def _errors(**by_status: str) -> dict[int | str, dict[str, Any]]:
     return {int(status[1:]): {"content": _ERROR, "description": text} for status, text in by_status.items()}
 
 
-PLAIN = _told(_400="The request cannot be read.", _405="Not this method.", _429="Too many requests.")
+PLAIN = _errors(_400="The request cannot be read.", _405="Not this method.", _429="Too many requests.")
 ANYBODY = {
     **PLAIN,
-    **_told(
+    **_errors(
         _401="No token, or one that is not valid.",
         _403="The role is too low, or the organisation is another.",
         _413="The body or the answer is too long.",
@@ -36,11 +36,11 @@ ANYBODY = {
     ),
 }
 """For every route that needs a token."""
-IN_WORKSPACE = {**ANYBODY, **_told(_404="No such workspace, or nothing of that name in it.")}
-CHANGING = {**IN_WORKSPACE, **_told(_409="It exists already, or the idempotency key was used for something else.")}
+IN_WORKSPACE = {**ANYBODY, **_errors(_404="No such workspace, or nothing of that name in it.")}
+CHANGING = {**IN_WORKSPACE, **_errors(_409="It exists already, or the idempotency key was used for something else.")}
 RUNNING = {
     **CHANGING,
-    **_told(
+    **_errors(
         _408="It took too long.",
         _503="The store is busy or does not answer.",
         _507="The organisation has used up its space.",

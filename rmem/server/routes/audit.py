@@ -1,4 +1,4 @@
-"""Who did what in a workspace, and who changed the members, tokens and workspaces of an organisation."""
+"""The audit logs: of memories in a workspace, and of members, tokens and workspaces of an organisation."""
 
 from __future__ import annotations
 

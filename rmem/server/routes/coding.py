@@ -1,6 +1,5 @@
-"""What coding agents are told and what they learned: injections as they would be now, a ledger of those that were,
-sessions, and the review inbox. On one's own store (`rmem ui`) the files of sessions and clones on this machine are
-read too; a team's server has neither."""
+"""Memories of coding agents: injections as they would be now, a ledger of past ones, sessions, and the review inbox. On
+the user's own store (`rmem ui`) sessions and clones on this machine are read too; a team's server has neither."""
 
 from __future__ import annotations
 
@@ -137,33 +136,36 @@ def _fitting(access: Access, form: Document) -> Document:
         _place(access, form.get("repository")),
     )
     if form.get("prompt"):
-        asked = checks.text("prompt", form["prompt"])
-        found, told = briefing.candidates(asked, team, place), briefing.relevant(asked, team, place)
+        prompt = checks.text("prompt", form["prompt"])
+        found, relevant = briefing.candidates(prompt, team, place), briefing.relevant(prompt, team, place)
     elif form.get("output"):
         ran = checks.text("command", form.get("command") or "command"), checks.text("output", form["output"])
-        found, told = briefing.failure_candidates(*ran, team, place), briefing.relevant_to_failure(*ran, team, place)
+        found, relevant = (
+            briefing.failure_candidates(*ran, team, place),
+            briefing.relevant_to_failure(*ran, team, place),
+        )
     else:
         raise InputError("prompt must be given, or output of a command that fails", field="prompt")
-    answer = _injection([section_of(told)], PROMPT_BUDGET)
-    shown = {line["memory_id"] for one in answer["sections"] for line in one["lines"] if line["told"]}
+    answer = _injection([section_of(relevant)], PROMPT_BUDGET)
+    shown = {line["memory_id"] for section in answer["sections"] for line in section["lines"] if line["told"]}
     return {
         **answer,
         "bar": BAR,
         "considered": [
             {
-                "relevance": one.relevance,
-                "stale": one.stale,
-                "told": one.id in shown,
-                "memory": memory_document(one.memory),
+                "relevance": candidate.relevance,
+                "stale": candidate.stale,
+                "told": candidate.id in shown,
+                "memory": memory_document(candidate.memory),
             }
-            for one in found
+            for candidate in found
         ],
     }
 
 
 def _injection(sections: list[Section], budget: int, heading: str = "") -> Document:
     kept = fitted(sections, budget)
-    fits = {line for one in kept for line in one.lines}
+    fits = {line for section in kept for line in section.lines}
     text = heading + text_of(kept) if kept else ""
     return {
         "text": text,
@@ -172,7 +174,7 @@ def _injection(sections: list[Section], budget: int, heading: str = "") -> Docum
         "budget": budget + len(heading),
         "sections": [
             {
-                "title": one.title,
+                "title": section.title,
                 "lines": [
                     {
                         "text": line.text,
@@ -180,12 +182,12 @@ def _injection(sections: list[Section], budget: int, heading: str = "") -> Docum
                         "tokens": estimate_tokens(line.text),
                         "told": line in fits,
                     }
-                    for line in one.lines
+                    for line in section.lines
                     if line.text
                 ],
             }
-            for one in sections
-            if any(line.text for line in one.lines)
+            for section in sections
+            if any(line.text for line in section.lines)
         ],
     }
 
@@ -217,7 +219,7 @@ def _ledger(access: Access, named: str | None) -> Document:
         row["memories"] += 1
         row["tokens"] += cost
     found = list(sessions.values())
-    return {"days": _LEDGER_DAYS, "tokens": sum(one["tokens"] for one in found), "sessions": found[:200]}
+    return {"days": _LEDGER_DAYS, "tokens": sum(entry["tokens"] for entry in found), "sessions": found[:200]}
 
 
 def _cost(memory: Memory) -> int:
@@ -262,13 +264,17 @@ def _replay(access: Access, session: str, agent: str | None) -> Document:
         "task": "" if state is None else state.task,
         "plan": [] if state is None else state.plan,
         "prompts": [] if state is None else state.prompts,
-        "events": sorted(events, key=lambda one: one["time"]),
+        "events": sorted(events, key=lambda event: event["time"]),
     }
 
 
 def _local(state: SessionState) -> list[Document]:
-    edits = [_event(one.get("time", 0), "edit", f"{one['file']}\n{one.get('change', '')}") for one in state.edits]
-    ran = [_event(one.get("time", 0), "command", f"$ {one['command']}\n{one['output']}") for one in state.outputs]
+    edits = [
+        _event(event.get("time", 0), "edit", f"{event['file']}\n{event.get('change', '')}") for event in state.edits
+    ]
+    ran = [
+        _event(event.get("time", 0), "command", f"$ {event['command']}\n{event['output']}") for event in state.outputs
+    ]
     return edits + ran
 
 
@@ -299,11 +305,11 @@ def _inbox(access: Access, named: str | None) -> Document:
         "contradictions": found[False],
         "duplicates": found[True],
         "out_of_date": [
-            {"memory": memory_document(one.memory), "why": one.stale}
-            for one in old
-            if not review.is_dismissed(team, one.id, one.stale)
+            {"memory": memory_document(item.memory), "why": item.stale}
+            for item in old
+            if not review.is_dismissed(team, item.id, item.stale)
         ],
-        "waiting": [memory_document(one.memory) for one in review.undecided(team, _INBOX)],
+        "waiting": [memory_document(item.memory) for item in review.undecided(team, _INBOX)],
     }
 
 

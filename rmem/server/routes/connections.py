@@ -1,4 +1,4 @@
-"""What one memory has to do with others: its versions, what says the same or contradicts it, what would go with it."""
+"""Connections of a memory: its versions, duplicates and contradictions, and facts that would be lost with it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _connections(access: Access, memory_id: str) -> Document:
     versions = [*_before(access, memory, {memory_id}), memory, *_after(access, memory, {memory_id})]
     facts = graph.of_memory(memory_id)[:_EXPLAINED]
     return {
-        "versions": [memory_document(one) for one in versions] if len(versions) > 1 else [],
-        "earlier": [one._asdict() for one in memory.earlier],
+        "versions": [memory_document(version) for version in versions] if len(versions) > 1 else [],
+        "earlier": [text._asdict() for text in memory.earlier],
         "pairs": pairs,
         "lost": [_said(fact) for fact in facts if not graph.explain(fact).same],
     }
@@ -58,10 +58,10 @@ def _before(access: Access, memory: Memory, seen: set[str]) -> list[Memory]:
         Filter(attributes={"superseded_by": memory.memory_id}), order="oldest", limit=_VERSIONS
     )
     chain: list[Memory] = []
-    for one in visible(access, found):
-        if one.memory_id not in seen and len(seen) < _VERSIONS:
-            seen.add(one.memory_id)
-            chain += [*_before(access, one, seen), one]
+    for version in visible(access, found):
+        if version.memory_id not in seen and len(seen) < _VERSIONS:
+            seen.add(version.memory_id)
+            chain += [*_before(access, version, seen), version]
     return chain
 
 

@@ -1,5 +1,5 @@
-"""Tables as the public `deeplake` package opens them: where a table's dataset lies, and the object storage around it.
-These routes speak that package's protocol, and the part of S3's that it uses; they are not in the OpenAPI document."""
+"""Tables for the public `deeplake` package: credentials of a table's dataset, and its object storage. These routes
+implement that package's protocol and the part of S3's that it uses; they are not in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def _object(copy: Copy, key: str, request: Request) -> Response:
         raise HTTPException(404, "there is no such object")
     whole = path.read_bytes()
     headers = {"ETag": _tag(whole), "Accept-Ranges": "bytes", "Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT"}
-    asked = request.headers.get("range", "")
-    if not asked.startswith("bytes=") or not whole:
+    wanted_range = request.headers.get("range", "")
+    if not wanted_range.startswith("bytes=") or not whole:
         return Response(whole, headers=headers, media_type="binary/octet-stream")
-    first, _, last = asked[6:].partition("-")
+    first, _, last = wanted_range[6:].partition("-")
     try:
         start = int(first) if first else max(0, len(whole) - int(last))
         end = min(int(last), len(whole) - 1) if first and last else len(whole) - 1
@@ -142,11 +142,11 @@ def _tag(content: bytes) -> str:
 
 def _refused(error: HTTPException | RemanenceError) -> Response:
     """An error in the words of the storage's protocol."""
-    status, told = (
+    status, message = (
         (error.status_code, error.detail) if isinstance(error, HTTPException) else (status_of(error), str(error))
     )
     if status >= 500 and not isinstance(error, HTTPException):
-        told = "the store does not answer; try again"
+        message = "the store does not answer; try again"
     code = _PLAIN_ERRORS.get(status, "InvalidRequest")
-    body = f"<Error><Code>{code}</Code><Message>{escape(str(told))}</Message></Error>"
+    body = f"<Error><Code>{code}</Code><Message>{escape(str(message))}</Message></Error>"
     return Response(body, status, media_type="application/xml")

@@ -1,4 +1,4 @@
-"""All memories of a workspace out as lines of JSON, and in again."""
+"""Export and import of all memories of a workspace as lines of JSON."""
 
 from __future__ import annotations
 

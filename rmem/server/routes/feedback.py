@@ -1,4 +1,4 @@
-"""What callers say of recalls, and how well recall answers the questions that were judged."""
+"""Feedback on recalls, and evaluation of recall on the questions that got feedback."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ async def feedback(
     form: Annotated[Document, Depends(json_body(forms.FeedbackForm, "feedback"))],
 ) -> Response:
     """A recall can be judged as long as it is one of the last of its workspace since the server was started."""
-    return json_response(await access.write(_judged, access, form), 201)
+    return json_response(await access.write(_add_feedback, access, form), 201)
 
 
-def _judged(access: Access, form: Document) -> Document:
+def _add_feedback(access: Access, form: Document) -> Document:
     recall_id = checks.name("recall_id", form["recall_id"])
     try:
         feedback = access.brain.feedback(
@@ -66,11 +66,11 @@ async def evaluation(access: Reader) -> Response:
 
 
 def _evaluation(access: Access) -> Document:
-    asked = judged.question_set(access.brain.store.feedback()).questions
-    told = [{"question": one.text, "relevant": list(one.relevant)} for one in asked]
+    questions = judged.question_set(access.brain.store.feedback()).questions
+    listed = [{"question": question.text, "relevant": list(question.relevant)} for question in questions]
     return {
-        "count": len(asked),
-        "questions": told if access.role >= Role.ADMIN else [],
+        "count": len(questions),
+        "questions": listed if access.role >= Role.ADMIN else [],
         "runs": judged.runs(access.brain),
     }
 
@@ -100,10 +100,10 @@ async def ranking(
 ) -> Response:
     """The first 200 hits are embedded anew for this one question; nothing is kept."""
     checks.one_of("embedder", form["embedder"], EMBEDDERS)
-    return json_response(await access.read(_ranked, access, form))
+    return json_response(await access.read(_rank, access, form))
 
 
-def _ranked(access: Access, form: Document) -> Document:
+def _rank(access: Access, form: Document) -> Document:
     question, where = checks.text("query", form["query"]), form.get("where")
     hits = access.brain.recall(question, _RANKED, where, touch=False)
     found = [hit.memory for hit in hits if is_visible(access, hit.memory.place)]

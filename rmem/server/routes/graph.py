@@ -1,4 +1,4 @@
-"""The graph of facts over HTTP: the questions of `Brain.graph`, and stating, ending and taking back facts."""
+"""The graph of facts over HTTP: the queries of `Brain.graph`, and stating, ending and removing facts."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def graph_of(access: Access, where: str | None = None) -> Graph:
 # Parameters
 
 
-class Asked(BaseModel):
+class GraphParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     where: Annotated[str | None, Field(description="A filter of the memories that say the facts, as JSON.")] = None
 
 
-class Timed(Asked):
+class TimedParameters(GraphParameters):
     at: Annotated[str | None, Field(description="What was true then; now, if nothing is said.")] = None
     believed: Annotated[str | None, Field(description="As far as it was known then.")] = None
 
@@ -52,7 +52,7 @@ class Timed(Asked):
         return {"at": moment_of(self.at), "believed": moment_of(self.believed)}
 
 
-class Paged(BaseModel):
+class PagedParameters(BaseModel):
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     cursor: Annotated[str | None, Field(description="The next_cursor of the answer before.")] = None
 
@@ -65,16 +65,16 @@ class Paged(BaseModel):
             raise checks.refuse("cursor", "the next_cursor of an answer", self.cursor)
         return passed
 
-    def page(self, key: str, found: Sequence[Any], told: Callable[[Any], Any]) -> Document:
+    def page(self, key: str, found: Sequence[Any], to_document: Callable[[Any], Any]) -> Document:
         """A page of a list: `found` is one more than `limit` where there is another page."""
         after = cursor_of(self.offset + self.limit) if len(found) > self.limit else None
-        return {key: [told(one) for one in found[: self.limit]], "next_cursor": after}
+        return {key: [to_document(item) for item in found[: self.limit]], "next_cursor": after}
 
-    def slice(self, key: str, whole: Sequence[Any], told: Callable[[Any], Any]) -> Document:
-        return self.page(key, whole[self.offset : self.offset + self.limit + 1], told)
+    def slice(self, key: str, whole: Sequence[Any], to_document: Callable[[Any], Any]) -> Document:
+        return self.page(key, whole[self.offset : self.offset + self.limit + 1], to_document)
 
 
-class FactsAsked(Paged, Timed):
+class FactsParameters(PagedParameters, TimedParameters):
     subject: Name | None = None
     relation: list[Name] = []
     object: Name | None = None
@@ -82,14 +82,14 @@ class FactsAsked(Paged, Timed):
     likely: Annotated[bool, Field(description="Also what was read by rules that are often right.")] = False
 
 
-class NeighboursAsked(Paged, Timed):
+class NeighboursParameters(PagedParameters, TimedParameters):
     entity: Name
     relation: list[Name] = []
     direction: Literal["out", "in", "both"] = "both"
     likely: bool = False
 
 
-class PathsAsked(Timed):
+class PathsParameters(TimedParameters):
     start: Name
     goal: Name
     max_hops: Annotated[int, Field(ge=1, le=8)] = 3
@@ -98,43 +98,43 @@ class PathsAsked(Timed):
     likely: bool = False
 
 
-class TimelineAsked(Asked):
+class TimelineParameters(GraphParameters):
     entity: Name
     believed: str | None = None
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
 
 
-class BetweenAsked(Paged, Asked):
+class BetweenParameters(PagedParameters, GraphParameters):
     start: str
     end: str
     entity: Name | None = None
     believed: str | None = None
 
 
-class Listed(Paged, Asked):
+class ListParameters(PagedParameters, GraphParameters):
     pass
 
 
-class QueryAsked(Paged, Timed):
+class QueryParameters(PagedParameters, TimedParameters):
     pattern: Annotated[str, Field(min_length=1, description="?who owns ?service, ?service depends on redis")]
 
 
-class ClosureAsked(Paged, Asked):
+class ClosureParameters(PagedParameters, GraphParameters):
     entity: Name
     relation: Name
     direction: Literal["out", "in"] = "out"
     depth: Annotated[int, Field(ge=1, le=10_000)] = 64
 
 
-class EntitiesAsked(Paged, Asked):
+class EntitiesParameters(PagedParameters, GraphParameters):
     like: Annotated[Name | None, Field(description="A part of the name.")] = None
 
 
-class ImportantAsked(Asked):
+class ImportantParameters(GraphParameters):
     limit: Annotated[int, Field(ge=1, le=1000)] = 20
 
 
-class CommunitiesAsked(Asked):
+class CommunitiesParameters(GraphParameters):
     smallest: Annotated[int, Field(ge=1, le=1_000_000)] = 3
     limit: Annotated[int, Field(ge=1, le=1000)] = 20
 
@@ -142,30 +142,35 @@ class CommunitiesAsked(Asked):
 # Questions
 
 
-async def _answered(access: Access, asked: Asked, question: Callable[[Graph], Document]) -> Response:
+async def _answer(access: Access, parameters: GraphParameters, question: Callable[[Graph], Document]) -> Response:
     def answer() -> Document:
-        return question(graph_of(access, asked.where))
+        return question(graph_of(access, parameters.where))
 
     return json_response(await access.read(answer))
 
 
 @router.get("", response_model=documents.GraphAnswer, summary="How many facts there are")
-async def size(access: Reader, asked: Annotated[Asked, Query()]) -> Response:
-    return await _answered(access, asked, lambda graph: {"facts": len(graph)})
+async def size(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
+    return await _answer(access, parameters, lambda graph: {"facts": len(graph)})
 
 
 @router.get("/facts", response_model=documents.FactsAnswer, summary="What is true, or was")
-async def facts(access: Reader, asked: Annotated[FactsAsked, Query()]) -> Response:
+async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()]) -> Response:
     """Now, or at a time (`at`), as far as it was known at a time (`believed`); with `history` also what is over."""
-    named = {"history": asked.history, "likely": asked.likely, **asked.times()}
+    named = {"history": parameters.history, "likely": parameters.likely, **parameters.times()}
 
     def question(graph: Graph) -> Document:
         found = graph.facts(
-            asked.subject, asked.relation or None, asked.object, limit=asked.limit + 1, offset=asked.offset, **named
+            parameters.subject,
+            parameters.relation or None,
+            parameters.object,
+            limit=parameters.limit + 1,
+            offset=parameters.offset,
+            **named,
         )
-        return asked.page("facts", found, Fact.to_dict)
+        return parameters.page("facts", found, Fact.to_dict)
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get(
@@ -173,74 +178,78 @@ async def facts(access: Reader, asked: Annotated[FactsAsked, Query()]) -> Respon
     response_model=documents.FactExplanationAnswer,
     summary="The sentence that says a fact, and other facts of its subject and relation",
 )
-async def explain(access: Reader, fact_id: str, asked: Annotated[Asked, Query()]) -> Response:
-    return await _answered(access, asked, lambda graph: _explanation(graph.explain(fact_id)))
+async def explain(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
+    return await _answer(access, parameters, lambda graph: _explanation(graph.explain(fact_id)))
 
 
 @router.get("/facts/{fact_id:path}", response_model=documents.FactAnswer, summary="One fact")
-async def fact(access: Reader, fact_id: str, asked: Annotated[Asked, Query()]) -> Response:
+async def fact(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
     """Its id holds a `#`, which is `%23` in a path."""
-    return await _answered(access, asked, lambda graph: graph.get(fact_id).to_dict())
+    return await _answer(access, parameters, lambda graph: graph.get(fact_id).to_dict())
 
 
 @router.get(
     "/memories/{memory_id:path}", response_model=documents.FactsOfMemoryAnswer, summary="The facts that a memory says"
 )
-async def of_memory(access: Reader, memory_id: str, asked: Annotated[Asked, Query()]) -> Response:
-    return await _answered(access, asked, lambda graph: {"facts": _told(graph.of_memory(memory_id))})
+async def of_memory(access: Reader, memory_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
+    return await _answer(access, parameters, lambda graph: {"facts": _to_documents(graph.of_memory(memory_id))})
 
 
 @router.get("/neighbours", response_model=documents.NeighboursAnswer, summary="What is connected with an entity")
-async def neighbours(access: Reader, asked: Annotated[NeighboursAsked, Query()]) -> Response:
-    named = {"direction": asked.direction, "likely": asked.likely, **asked.times()}
+async def neighbours(access: Reader, parameters: Annotated[NeighboursParameters, Query()]) -> Response:
+    named = {"direction": parameters.direction, "likely": parameters.likely, **parameters.times()}
 
     def question(graph: Graph) -> Document:
         found = graph.neighbours(
-            asked.entity, relations=asked.relation or None, limit=asked.limit + 1, offset=asked.offset, **named
+            parameters.entity,
+            relations=parameters.relation or None,
+            limit=parameters.limit + 1,
+            offset=parameters.offset,
+            **named,
         )
-        return asked.page("neighbours", found, _neighbour)
+        return parameters.page("neighbours", found, _neighbour)
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get("/paths", response_model=documents.PathsAnswer, summary="The shortest ways from one entity to another")
-async def paths(access: Reader, asked: Annotated[PathsAsked, Query()]) -> Response:
+async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         found = graph.paths(
-            asked.start,
-            asked.goal,
-            asked.max_hops,
-            k=asked.k,
-            relations=asked.relation or None,
-            likely=asked.likely,
-            **asked.times(),
+            parameters.start,
+            parameters.goal,
+            parameters.max_hops,
+            k=parameters.k,
+            relations=parameters.relation or None,
+            likely=parameters.likely,
+            **parameters.times(),
         )
-        return {"paths": [{"names": list(one.names), "facts": _told(one.facts)} for one in found]}
+        return {"paths": [{"names": list(item.names), "facts": _to_documents(item.facts)} for item in found]}
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get(
     "/timeline", response_model=documents.TimelineAnswer, summary="All that began and ended about an entity, in order"
 )
-async def timeline(access: Reader, asked: Annotated[TimelineAsked, Query()]) -> Response:
+async def timeline(access: Reader, parameters: Annotated[TimelineParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        found = graph.timeline(asked.entity, believed=moment_of(asked.believed), limit=asked.limit)
-        return {"changes": [_change(one) for one in found]}
+        found = graph.timeline(parameters.entity, believed=moment_of(parameters.believed), limit=parameters.limit)
+        return {"changes": [_change(item) for item in found]}
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get("/between", response_model=documents.FactChangesAnswer, summary="What changed between two times")
-async def between(access: Reader, asked: Annotated[BetweenAsked, Query()]) -> Response:
+async def between(access: Reader, parameters: Annotated[BetweenParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        start, end = moment_of(asked.start), moment_of(asked.end)
+        start, end = moment_of(parameters.start), moment_of(parameters.end)
         assert start is not None
         assert end is not None
-        found = graph.between(start, end, asked.entity, believed=moment_of(asked.believed))
-        return asked.slice("changes", found, _change)
+        found = graph.between(start, end, parameters.entity, believed=moment_of(parameters.believed))
+        return parameters.slice("changes", found, _change)
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get(
@@ -248,55 +257,61 @@ async def between(access: Reader, asked: Annotated[BetweenAsked, Query()]) -> Re
     response_model=documents.ContradictionsAnswer,
     summary="Pairs of facts that cannot both be true at one time",
 )
-async def contradictions(access: Reader, asked: Annotated[Listed, Query()]) -> Response:
+async def contradictions(access: Reader, parameters: Annotated[ListParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        found = graph.contradictions(limit=asked.limit + 1, offset=asked.offset)
-        return asked.page(
+        found = graph.contradictions(limit=parameters.limit + 1, offset=parameters.offset)
+        return parameters.page(
             "contradictions", found, lambda pair: {"first": pair.first.to_dict(), "second": pair.second.to_dict()}
         )
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get("/query", response_model=documents.MatchesAnswer, summary="The values of the variables of a pattern")
-async def query(access: Reader, asked: Annotated[QueryAsked, Query()]) -> Response:
+async def query(access: Reader, parameters: Annotated[QueryParameters, Query()]) -> Response:
     """`?who owns ?service, ?service depends on redis`; names of several words may stand in quotes."""
 
     def question(graph: Graph) -> Document:
-        found = graph.query(asked.pattern, limit=asked.offset + asked.limit + 1, **asked.times())
-        return asked.slice("matches", found, dict)
+        found = graph.query(parameters.pattern, limit=parameters.offset + parameters.limit + 1, **parameters.times())
+        return parameters.slice("matches", found, dict)
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get("/closure", response_model=documents.ClosureAnswer, summary="All that is reached by one relation alone")
-async def closure(access: Reader, asked: Annotated[ClosureAsked, Query()]) -> Response:
+async def closure(access: Reader, parameters: Annotated[ClosureParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        found = graph.closure(asked.entity, asked.relation, direction=asked.direction, depth=asked.depth)
-        return asked.slice("reached", found, lambda one: {"name": one[0], "steps": one[1]})
+        found = graph.closure(
+            parameters.entity, parameters.relation, direction=parameters.direction, depth=parameters.depth
+        )
+        return parameters.slice("reached", found, lambda item: {"name": item[0], "steps": item[1]})
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get("/entities", response_model=documents.EntitiesAnswer, summary="Entities, those of most facts first")
-async def entities(access: Reader, asked: Annotated[EntitiesAsked, Query()]) -> Response:
+async def entities(access: Reader, parameters: Annotated[EntitiesParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        return asked.slice("entities", graph.entities(asked.like, limit=asked.offset + asked.limit + 1), _counted)
+        return parameters.slice(
+            "entities", graph.entities(parameters.like, limit=parameters.offset + parameters.limit + 1), _count_document
+        )
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get("/relations", response_model=documents.RelationsAnswer, summary="Relations, those of most facts first")
-async def relations(access: Reader, asked: Annotated[Asked, Query()]) -> Response:
-    return await _answered(access, asked, lambda graph: {"relations": [_counted(one) for one in graph.relations()]})
+async def relations(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
+    return await _answer(
+        access, parameters, lambda graph: {"relations": [_count_document(item) for item in graph.relations()]}
+    )
 
 
 @router.get("/important", response_model=documents.ImportantAnswer, summary="Entities by PageRank")
-async def important(access: Reader, asked: Annotated[ImportantAsked, Query()]) -> Response:
+async def important(access: Reader, parameters: Annotated[ImportantParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        return {"entities": [{"name": name, "share": share} for name, share in graph.important(asked.limit)]}
+        return {"entities": [{"name": name, "share": share} for name, share in graph.important(parameters.limit)]}
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 @router.get(
@@ -304,11 +319,11 @@ async def important(access: Reader, asked: Annotated[ImportantAsked, Query()]) -
     response_model=documents.CommunitiesAnswer,
     summary="Groups of entities with many facts among them, the largest first",
 )
-async def communities(access: Reader, asked: Annotated[CommunitiesAsked, Query()]) -> Response:
+async def communities(access: Reader, parameters: Annotated[CommunitiesParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        return {"communities": graph.communities(smallest=asked.smallest, limit=asked.limit)}
+        return {"communities": graph.communities(smallest=parameters.smallest, limit=parameters.limit)}
 
-    return await _answered(access, asked, question)
+    return await _answer(access, parameters, question)
 
 
 # Writing
@@ -324,7 +339,7 @@ async def communities(access: Reader, asked: Annotated[CommunitiesAsked, Query()
 async def add(access: Writer, form: Annotated[Document, Depends(json_body(forms.FactForm, "a fact"))]) -> Response:
     """It is kept as a memory of the type `fact`."""
     check_new(access, {"place": form.get("place")})
-    return await _stated(access, lambda graph: graph.add(**form))
+    return await _state(access, lambda graph: graph.add(**form))
 
 
 @router.post(
@@ -338,7 +353,7 @@ async def end(
     access: Writer, fact_id: str, form: Annotated[Document, Depends(json_body(forms.EndForm, "the end of a fact"))]
 ) -> Response:
     """The answer is the statement that it ended; deleting that takes it back."""
-    return await _stated(access, lambda graph: graph.end(fact_id, form.get("when")))
+    return await _state(access, lambda graph: graph.end(fact_id, form.get("when")))
 
 
 @router.post(
@@ -349,7 +364,7 @@ async def end(
     summary="Say that two names mean one entity",
 )
 async def alias(access: Writer, form: Annotated[Document, Depends(json_body(forms.AliasForm, "an alias"))]) -> Response:
-    return await _stated(access, lambda graph: graph.alias(form["name"], form["other"]))
+    return await _state(access, lambda graph: graph.alias(form["name"], form["other"]))
 
 
 @router.post(
@@ -362,10 +377,10 @@ async def alias(access: Writer, form: Annotated[Document, Depends(json_body(form
 async def declare(
     access: Writer, form: Annotated[Document, Depends(json_body(forms.DeclareForm, "a declaration"))]
 ) -> Response:
-    return await _stated(access, lambda graph: graph.declare(form["relation"], single=form["single"]))
+    return await _state(access, lambda graph: graph.declare(form["relation"], single=form["single"]))
 
 
-async def _stated(access: Access, state: Callable[[Graph], Fact]) -> Response:
+async def _state(access: Access, state: Callable[[Graph], Fact]) -> Response:
     def write() -> Document:
         access.need_room()
         with access.once():
@@ -384,10 +399,10 @@ async def _stated(access: Access, state: Callable[[Graph], Fact]) -> Response:
 )
 async def undo(access: Writer, fact_id: str) -> Response:
     """What was read from a memory goes with that memory."""
-    return json_response({"ids": [await access.write(_undone, access, fact_id)]})
+    return json_response({"ids": [await access.write(_undo, access, fact_id)]})
 
 
-def _undone(access: Access, fact_id: str) -> str:
+def _undo(access: Access, fact_id: str) -> str:
     memory_id = memory_of(fact_id)
     memory = access.brain.get(memory_id)
     if memory is not None and is_visible(access, memory.place):
@@ -400,22 +415,22 @@ def _undone(access: Access, fact_id: str) -> str:
 # What is told
 
 
-def _told(found: Sequence[Fact]) -> list[Document]:
-    return [one.to_dict() for one in found]
+def _to_documents(found: Sequence[Fact]) -> list[Document]:
+    return [item.to_dict() for item in found]
 
 
-def _neighbour(one: Neighbour) -> Document:
-    return {"name": one.name, "outgoing": one.outgoing, "fact": one.fact.to_dict()}
+def _neighbour(item: Neighbour) -> Document:
+    return {"name": item.name, "outgoing": item.outgoing, "fact": item.fact.to_dict()}
 
 
-def _change(one: Change) -> Document:
-    return {"time": iso(one.time), "began": one.began, "fact": one.fact.to_dict()}
+def _change(item: Change) -> Document:
+    return {"time": iso(item.time), "began": item.began, "fact": item.fact.to_dict()}
 
 
-def _counted(one: tuple[str, int]) -> Document:
-    return {"name": one[0], "facts": one[1]}
+def _count_document(item: tuple[str, int]) -> Document:
+    return {"name": item[0], "facts": item[1]}
 
 
-def _explanation(one: Explanation) -> Document:
-    told = {"fact": one.fact.to_dict(), "sentence": one.sentence, "text": one.text}
-    return {**told, "same": _told(one.same), "others": _told(one.others)}
+def _explanation(item: Explanation) -> Document:
+    document = {"fact": item.fact.to_dict(), "sentence": item.sentence, "text": item.text}
+    return {**document, "same": _to_documents(item.same), "others": _to_documents(item.others)}

@@ -1,5 +1,4 @@
-"""How many memories there are over time, and in which sessions: counted here, so that a timeline draws a million as
-fast as a hundred."""
+"""Counts of memories over time, and lists of sessions, for a timeline of any size."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ _NAME_OF: dict[str, Callable[[Memory], str]] = {
 }
 
 
-class Asked(FilterParameters):
+class HistogramParameters(FilterParameters):
     """Which memories to count, and how."""
 
     by: Literal["agent", "type", "tier", "importance"] = "type"
@@ -47,30 +46,30 @@ class Asked(FilterParameters):
 
 @router.get("/histogram", response_model=documents.HistogramAnswer, summary="How many memories there are over time")
 async def histogram(
-    access: Annotated[Access, Depends(allowed(Role.READ))], asked: Annotated[Asked, Query()]
+    access: Annotated[Access, Depends(allowed(Role.READ))], parameters: Annotated[HistogramParameters, Query()]
 ) -> Response:
-    return json_response(await access.read(_histogram, access, asked))
+    return json_response(await access.read(_histogram, access, parameters))
 
 
-def _histogram(access: Access, asked: Asked) -> Document:
-    where, store = asked.filter(), access.brain.store
+def _histogram(access: Access, parameters: HistogramParameters) -> Document:
+    where, store = parameters.filter(), access.brain.store
     span = store.read_transaction(lambda: _span(access, where))
     if span is None:
         return {"start": None, "end": None, "width": 0.0, "total": 0, "names": [], "bins": []}
     start, end = span
-    width = math.nextafter((end - start) / asked.bins, math.inf) or 1.0
+    width = math.nextafter((end - start) / parameters.bins, math.inf) or 1.0
 
     def bin_of(time: float) -> int:
-        return min(int((time - start) / width), asked.bins - 1)
+        return min(int((time - start) / width), parameters.bins - 1)
 
-    counts = _counts(access, where, asked, start, end, width)
+    counts = _counts(access, where, parameters, start, end, width)
     for memory in hidden(access, where):
-        counts[bin_of(memory.timestamp), _NAME_OF[asked.by](memory)] -= 1
+        counts[bin_of(memory.timestamp), _NAME_OF[parameters.by](memory)] -= 1
     totals: Counter[str] = Counter()
     for (_, name), count in counts.items():
         totals[name] += count
     names = [name for name, count in totals.most_common() if count > 0]
-    shown = names if len(names) <= asked.names else [*names[: asked.names - 1], _REST]
+    shown = names if len(names) <= parameters.names else [*names[: parameters.names - 1], _REST]
     bins: dict[int, Counter[str]] = {}
     for (at, name), count in counts.items():
         if count > 0:
@@ -95,30 +94,32 @@ def _span(access: Access, where: Filter) -> tuple[float, float] | None:
     return start, newest[0].timestamp if where.until is None else max(start, where.until)
 
 
-def _counts(access: Access, where: Filter, asked: Asked, start: float, end: float, width: float) -> Counts:
+def _counts(
+    access: Access, where: Filter, parameters: HistogramParameters, start: float, end: float, width: float
+) -> Counts:
     """How many memories each span and name has."""
     store = access.brain.store
     rows = store.read_transaction(lambda: store.candidates(where))
     counts: Counts = Counter()
     if isinstance(rows, FilteredRows):
-        codes, names = rows.labels(asked.by)
-        spans = np.clip(((rows.column("time") - start) / width).astype(np.int64), 0, asked.bins - 1)
+        codes, names = rows.labels(parameters.by)
+        spans = np.clip(((rows.column("time") - start) / width).astype(np.int64), 0, parameters.bins - 1)
         found, many = np.unique(spans * len(names) + codes, return_counts=True)
         for key, count in zip(found.tolist(), many.tolist(), strict=True):
             counts[key // len(names), names[key % len(names)]] = count
         return counts
     # A large tenant of PostgreSQL, whose rows are not held here: the database counts each span.
     held, fields = store.stats(), where.to_dict()
-    known = {"agent": held.by_agent, "type": held.by_type, "tier": TIERS, "importance": BANDS}[asked.by]
-    among = getattr(where, asked.by, None) or known
-    named = [name for name in known if name in among][: asked.names]
-    for at in range(asked.bins):
-        last = end if at == asked.bins - 1 else math.nextafter(start + (at + 1) * width, -math.inf)
+    known = {"agent": held.by_agent, "type": held.by_type, "tier": TIERS, "importance": BANDS}[parameters.by]
+    among = getattr(where, parameters.by, None) or known
+    named = [name for name in known if name in among][: parameters.names]
+    for at in range(parameters.bins):
+        last = end if at == parameters.bins - 1 else math.nextafter(start + (at + 1) * width, -math.inf)
         inside = {**fields, "since": start + at * width, "until": last}
         if not (rest := store.count(Filter.of(inside))):
             continue
         for name in named:
-            counts[at, name] = store.count(Filter.of({**inside, **_named(asked.by, name)}))
+            counts[at, name] = store.count(Filter.of({**inside, **_named(parameters.by, name)}))
             rest -= counts[at, name]
         counts[at, _REST] += rest
     return counts
@@ -133,29 +134,32 @@ def _named(by: str, name: str) -> Document:
     return {"min_importance": low, "max_importance": high if high == 1 else math.nextafter(high, 0)}
 
 
-class AskedSessions(FilterParameters):
+class SessionsParameters(FilterParameters):
     """Whose sessions to list."""
 
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 @router.get("/sessions", response_model=documents.SessionsAnswer, summary="The sessions of some memories, latest first")
-async def sessions(access: Reader, asked: Annotated[AskedSessions, Query()]) -> Response:
-    return json_response(await access.read(_sessions, access, asked))
+async def sessions(access: Reader, parameters: Annotated[SessionsParameters, Query()]) -> Response:
+    return json_response(await access.read(_sessions, access, parameters))
 
 
-def _sessions(access: Access, asked: AskedSessions) -> Document:
-    store, where = access.brain.store, asked.filter()
+def _sessions(access: Access, parameters: SessionsParameters) -> Document:
+    store, where = access.brain.store, parameters.filter()
     rows = store.read_transaction(lambda: store.candidates(where))
     unseen = {(memory.agent_id, memory.session) for memory in hidden(access, where)}
     found = rows.sessions() if isinstance(rows, FilteredRows) else _grouped(store.select(where, limit=_LOOKED_AT))
-    told = [one for one in found if one[:2] not in unseen]
-    for agent, session in unseen & {one[:2] for one in found}:
+    listed = [session_row for session_row in found if session_row[:2] not in unseen]
+    for agent, session in unseen & {session_row[:2] for session_row in found}:
         inside = Filter.of({**where.to_dict(), "agent": agent, "session": session})
-        told += _grouped(visible(access, store.select(inside)))
-    told.sort(key=lambda one: -one[3])
+        listed += _grouped(visible(access, store.select(inside)))
+    listed.sort(key=lambda session_row: -session_row[3])
     names = ("agent", "session", "start", "end", "memories")
-    return {"sessions": [dict(zip(names, one, strict=True)) for one in told[: asked.limit]], "total": len(told)}
+    return {
+        "sessions": [dict(zip(names, session_row, strict=True)) for session_row in listed[: parameters.limit]],
+        "total": len(listed),
+    }
 
 
 def _grouped(memories: list[Memory]) -> list[tuple[str, str, float, float, int]]:

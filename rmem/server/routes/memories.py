@@ -96,13 +96,13 @@ async def remember(request: Request, access: Writer) -> Response:
         raise InputError(f"a list must hold 1 to {MOST_AT_ONCE} memories, got {len(items):,}", field="body")
     if not isinstance(body, list):
         fields_of(body, "a memory to remember", _REMEMBERED, ("text",))
-        kept = [await access.write(_remembered, access, body)]
+        kept = [await access.write(_remember, access, body)]
     else:
-        kept = await access.write(_all_remembered, access, items)
+        kept = await access.write(_remember_all, access, items)
     return json_response({"ids": kept}, 201)
 
 
-def _remembered(access: Access, item: Document) -> str:
+def _remember(access: Access, item: Document) -> str:
     access.need_room()
     with access.once():
         memory = access.brain.remember(**check_new(access, item))
@@ -110,7 +110,7 @@ def _remembered(access: Access, item: Document) -> str:
         return memory.memory_id
 
 
-def _all_remembered(access: Access, items: list[Any]) -> list[str]:
+def _remember_all(access: Access, items: list[Any]) -> list[str]:
     given = [check_new(access, item) if isinstance(item, dict) else item for item in items]
     access.need_room()
     with access.once():
@@ -120,10 +120,10 @@ def _all_remembered(access: Access, items: list[Any]) -> list[str]:
 
 
 def record_new(access: Access, kept: Sequence[Memory]) -> None:
-    """Note who remembered what, by scope: members are told of what is shared."""
+    """Record in the audit log who remembered what, by scope."""
     for scope, memories in groupby(kept, key=lambda memory: memory.tags.get("scope") or _scope_of(memory.place)):
-        told = {"origin": "rest", "token": access.token_id, "scope": scope}
-        access.brain.store.record(access.member, "remember", [memory.memory_id for memory in memories], **told)
+        detail = {"origin": "rest", "token": access.token_id, "scope": scope}
+        access.brain.store.record(access.member, "remember", [memory.memory_id for memory in memories], **detail)
 
 
 def _scope_of(place: str | None) -> str:
@@ -155,11 +155,11 @@ async def update(
             raise HTTPException(412, "the memory has been changed since; get it again")
 
     def changed() -> Memory:
-        told = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
+        detail = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
         access.need_room()
         with access.once():
             memory = access.brain.update(memory_id, only_if=unchanged, keep_earlier=keep_earlier, **form)
-            access.brain.store.record(access.member, "change", [memory_id], **told)
+            access.brain.store.record(access.member, "change", [memory_id], **detail)
             return memory
 
     memory = await access.write(changed)
@@ -170,7 +170,7 @@ async def update(
     "/memories/{memory_id:path}/pin", response_model=documents.PinnedAnswer, summary="Keep a memory from being pruned"
 )
 async def pin(access: Writer, memory_id: str) -> Response:
-    await access.write(_pinned, access, memory_id, True)
+    await access.write(_set_pin, access, memory_id, True)
     return json_response({"memory_id": memory_id, "pinned": True})
 
 
@@ -178,11 +178,11 @@ async def pin(access: Writer, memory_id: str) -> Response:
     "/memories/{memory_id:path}/unpin", response_model=documents.PinnedAnswer, summary="Let a memory fade again"
 )
 async def unpin(access: Writer, memory_id: str) -> Response:
-    await access.write(_pinned, access, memory_id, False)
+    await access.write(_set_pin, access, memory_id, False)
     return json_response({"memory_id": memory_id, "pinned": False})
 
 
-def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
+def _set_pin(access: Access, memory_id: str, pinned: bool) -> None:
     check_change(access, held(access, memory_id))
     with access.once():
         access.brain.pin(memory_id, pinned)
@@ -190,12 +190,12 @@ def _pinned(access: Access, memory_id: str, pinned: bool) -> None:
 
 @router.delete("/memories/{memory_id:path}", response_model=documents.IdsAnswer, summary="Forget a memory for good")
 async def forget(access: Writer, memory_id: str) -> Response:
-    if not await access.write(_forgotten, access, memory_id):
+    if not await access.write(_forget, access, memory_id):
         raise NotFoundError(memory_id)
     return json_response({"ids": [memory_id]})
 
 
-def _forgotten(access: Access, memory_id: str) -> bool:
+def _forget(access: Access, memory_id: str) -> bool:
     known = access.brain.get(memory_id)
     if known is not None:
         check_change(access, known)
@@ -266,13 +266,13 @@ async def restore(
     if not isinstance(ids, list) or not 0 < len(ids) <= MOST_AT_ONCE:
         raise checks.refuse("ids", f"a list of 1 to {MOST_AT_ONCE} ids", ids)
     wanted = [checks.memory_id("ids", key) for key in ids]
-    back = await access.write(_restored, access, wanted)
+    back = await access.write(_restore, access, wanted)
     return json_response({"restored": back, "missing": [key for key in wanted if key not in back]})
 
 
-def _restored(access: Access, ids: list[str]) -> list[str]:
+def _restore(access: Access, ids: list[str]) -> list[str]:
     with config.acting(access.member, access.token_id), access.once():
-        aside = {one.memory.memory_id: one.memory for one in access.brain.store.aside()}
+        aside = {item.memory.memory_id: item.memory for item in access.brain.store.aside()}
         for key in ids:
             if key in aside:
                 check_change(access, aside[key])
@@ -338,7 +338,7 @@ def where_of(text: str | None) -> Any:
 
 
 def moment_of(text: str | None) -> float | str | None:
-    """A number that came as text."""
+    """Parse a time: a number, or words as they are."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -352,10 +352,10 @@ def moment_of(text: str | None) -> float | str | None:
     summary="List memories inside a filter",
 )
 async def memories(request: Request, access: Reader, listing: Annotated[Listing, Query()]) -> Response:
-    return tagged_response(request, await access.read(_listed, access, listing))
+    return tagged_response(request, await access.read(_list, access, listing))
 
 
-def _listed(access: Access, listing: Listing) -> Document:
+def _list(access: Access, listing: Listing) -> Document:
     """A page of memories. A cursor tells what the last one is sorted by and how many equal ones were told, so that
     nothing is passed over or told twice when others write between two pages."""
     store, where = access.brain.store, listing.filter()

@@ -22,10 +22,10 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["team"], responses=RU
 )
 async def repositories(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
     """Administrators see what was given to whom, others what was given to them."""
-    return json_response(await access.read(_told, access))
+    return json_response(await access.read(_shared, access))
 
 
-def _told(access: Access) -> Document:
+def _shared(access: Access) -> Document:
     sharing = Sharing.of(access.brain)
     if access.role < Role.ADMIN:
         sharing.given = {who: ids for who, ids in sharing.given.items() if who == access.member}
@@ -44,10 +44,10 @@ async def share(
 ) -> Response:
     """`shared` null means all of them. Members receive those that they have; what is in `given` they receive although
     they have it not. What a member has received stays there."""
-    return json_response(await access.write(_kept, access, form))
+    return json_response(await access.write(_share, access, form))
 
 
-def _kept(access: Access, form: Document) -> Document:
+def _share(access: Access, form: Document) -> Document:
     sharing = Sharing.checked(form.get("shared"), form.get("given"))
     sharing.keep(access.brain)
     access.brain.store.record(access.member, "repositories", origin="rest", token=access.token_id)

@@ -1,4 +1,4 @@
-"""Whether the server lives, who asks, and its numbers."""
+"""Health, readiness, metrics, and who the caller is."""
 
 from __future__ import annotations
 

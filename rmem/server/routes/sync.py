@@ -1,4 +1,4 @@
-"""What the memories of a team's members tell each other."""
+"""Synchronisation of the memories of a team's members."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _changes(access: Access, after: int, limit: int, repositories: list[str]) ->
         place = memory.place or ""
         return not place.startswith("repo:") or place.removeprefix("repo:") in received
 
-    told = asdict(changes(access.brain, after, limit, only=is_received))
-    return {**told, "repositories": sorted(received), "shared": sharing.shared}
+    answer = asdict(changes(access.brain, after, limit, only=is_received))
+    return {**answer, "repositories": sorted(received), "shared": sharing.shared}
 
 
 @router.post(

@@ -1,4 +1,4 @@
-"""Tables of a workspace: make, list and drop them, ask them in SQL, and fill them."""
+"""Tables of a workspace: create, list and drop them, query them in SQL, and append rows."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ _UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The caller 
 def list_tables(request: Request, access: Reader, limit: Limit = 1000, cursor: Cursor = None) -> Response:
     """The tables of the workspace, by name."""
     last = after(cursor)
-    found = sorted((one for one in access.tables.tables() if one.name > last), key=lambda one: one.name)
+    found = sorted((table for table in access.tables.tables() if table.name > last), key=lambda table: table.name)
     several = found[:limit]
     following = cursor_of(several[-1].name) if len(found) > limit else None
-    return tagged_response(request, {"tables": [_shown(one) for one in several], "next_cursor": following})
+    return tagged_response(request, {"tables": [_shown(table) for table in several], "next_cursor": following})
 
 
 @router.post("/tables", status_code=201, responses={**RUNNING, 201: {"model": TableAnswer}})
@@ -176,9 +176,9 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
             )
 
         with access.once():
-            told = tables.once(run)
-            _record(access, *write, told["row_count"])
-        return json_response(told) if form is None else _streamed(result_of(told), iter(()), form)
+            answer = tables.once(run)
+            _record(access, *write, answer["row_count"])
+        return json_response(answer) if form is None else _streamed(result_of(answer), iter(()), form)
     if form is not None:
         batches = access.tables.stream(body.query, params, batch_size=_BATCH, timeout=timeout, graph=graph)
         first = next(batches)  # made here, so that an error in the statement still has its status
@@ -253,9 +253,9 @@ async def ingest(
         access.need_room()
         body = make()
         with access.once():
-            told = write_table(access.tables, table, from_body(body), index=body.get("index") or index)
-            _record(access, "INSERT", [table], told["row_count"])
-            return told
+            answer = write_table(access.tables, table, from_body(body), index=body.get("index") or index)
+            _record(access, "INSERT", [table], answer["row_count"])
+            return answer
 
     return json_response(await run_in_threadpool(run))
 
@@ -295,7 +295,7 @@ def _columns_of_lines(raw: bytes) -> dict[str, list[Any]]:
 def _form(accept: str) -> str | None:
     """Which stream a caller asked for, if any."""
     wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    return next((one for one in wanted if one in (NDJSON, ARROW, CSV)), None)
+    return next((form for form in wanted if form in (NDJSON, ARROW, CSV)), None)
 
 
 def _streamed(first: Result, batches: Iterator[Result], form: str) -> Response:
@@ -362,28 +362,28 @@ class _Pieces:
 def _shown(table: Table) -> dict[str, Any]:
     return {
         "table_name": table.name,
-        "columns": [_column(one) for one in table.columns],
+        "columns": [_column(item) for item in table.columns],
         "primary_key": list(table.primary_key),
-        "indexes": [_index(one) for one in table.indexes],
+        "indexes": [_index(item) for item in table.indexes],
         "view": table.view,
     }
 
 
-def _column(one: Column) -> dict[str, Any]:
+def _column(column: Column) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "type": type_name(one.type),
-        "nullable": one.nullable,
-        "default": one.default,
-        "serial": one.serial,
+        "name": column.name,
+        "type": type_name(column.type),
+        "nullable": column.nullable,
+        "default": column.default,
+        "serial": column.serial,
     }
 
 
-def _index(one: Index) -> dict[str, Any]:
+def _index(index: Index) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "columns": list(one.columns),
-        "method": one.method,
-        "unique": one.unique,
-        "options": dict(one.options),
+        "name": index.name,
+        "columns": list(index.columns),
+        "method": index.method,
+        "unique": index.unique,
+        "options": dict(index.options),
     }

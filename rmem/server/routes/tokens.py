@@ -34,7 +34,7 @@ def list_tokens(access: Admin, limit: Limit = 1000, cursor: Cursor = None) -> di
     """The tokens of the organisation, without the tokens themselves. `effective_role` is what a token may do now: the
     lesser of its own role and its member's, and null for a member who was removed."""
     found = access.service.control.tokens(access.org, after=after(cursor), limit=limit + 1)
-    return page("tokens", [_shown(one) for one in found], [one.id for one in found], limit)
+    return page("tokens", [_shown(record) for record in found], [record.id for record in found], limit)
 
 
 @router.post("/tokens", status_code=201, responses=CHANGING)

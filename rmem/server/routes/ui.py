@@ -1,4 +1,4 @@
-"""The dashboard: its files, and logging in and out. All that it shows comes by the routes that others use."""
+"""The dashboard: its files, log-in and log-out. Its data comes from the other routes."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ _UNCACHED = {**HEADERS, "Cache-Control": "no-store"}
 
 def _set_cookie(request: Request, answer: Response, id: str | None) -> None:
     """Give the browser the id of a session, or take it away."""
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "httponly": True,
         "samesite": "strict",
         "secure": request.url.scheme == "https",
         "path": request.scope.get("root_path") or "/",
     }
     name = cookie_name(request.headers.get("host", ""))
-    answer.set_cookie(name, id or "", max_age=None if id else 0, **told)
+    answer.set_cookie(name, id or "", max_age=None if id else 0, **options)
 
 
 def _context(request: Request) -> RequestContext:

@@ -44,7 +44,7 @@ def list_workspaces(
         if len(several) <= limit:
             break
         last = several[-1].name
-    return page("workspaces", found, [one["name"] for one in found], limit)
+    return page("workspaces", found, [workspace["name"] for workspace in found], limit)
 
 
 @router.post("/workspaces", status_code=201, responses=CHANGING)
@@ -125,7 +125,7 @@ def remove_member_of_all(
 
 def _page(access: Access, workspace: str | None, limit: int, cursor: str | None) -> dict[str, Any]:
     found = access.service.control.members(access.org, workspace, after=after(cursor), limit=limit + 1)
-    return page("members", [_member(one) for one in found], [one.member for one in found], limit)
+    return page("members", [_member(member) for member in found], [member.member for member in found], limit)
 
 
 def _set(access: Access, body: NewMember, workspace: str | None) -> dict[str, Any]:
@@ -150,5 +150,5 @@ def _shown(record: WorkspaceRecord) -> dict[str, Any]:
     return {"id": record.id, "name": record.name, "created": record.created}
 
 
-def _member(one: Member) -> dict[str, Any]:
-    return {"member": one.member, "role": one.role.name, "created": one.created}
+def _member(member: Member) -> dict[str, Any]:
+    return {"member": member.member, "role": member.role.name, "created": member.created}

@@ -1,1 +1,1 @@
-"""The SQL stores: `sqlite` embedded, `postgres` on a server; `records` and `rows` are shared."""
+"""The SQL stores: `sqlite` in a file, `postgres` on a server; `records` and `rows` are shared."""

@@ -10,28 +10,28 @@ from hashlib import blake2b
 from typing import Any
 
 from ..capabilities import AuditEntry
-from .audit_chain import AuditChain, Head
+from .audit_chain import AuditChain, AuditHead
 from .connection import Connection
 
-_FIRST = "0" * 32
-_KEYED = "k:"  # how a seal begins that was made with a key
+_FIRST_SEAL = "0" * 32
+_KEYED = "k:"  # prefix of a seal that was made with a key
 _ALL = 1 << 62  # entries
 
 
 def append(
     connection: Connection, key: bytes | None, who: str, action: str, memories: Sequence[str | None], **detail: Any
-) -> Head:
-    """One entry for each memory, in the caller's transaction; where the log ends then."""
-    last = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone() or (0, _FIRST)
+) -> AuditHead:
+    """Append an entry for each memory, in the caller's transaction; return the new head of the log."""
+    last = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone() or (0, _FIRST_SEAL)
     number, seal = last
-    now, told = time.time(), json.dumps(detail, sort_keys=True, ensure_ascii=False)
+    now, details = time.time(), json.dumps(detail, sort_keys=True, ensure_ascii=False)
     rows = []
     for memory in memories:
         number += 1
-        seal = _seal(key, seal, number, now, who, action, memory, told)
-        rows.append((number, now, who, action, memory, told, seal))
+        seal = _seal(key, seal, number, now, who, action, memory, details)
+        rows.append((number, now, who, action, memory, details, seal))
     connection.executemany("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    return Head(number, seal)
+    return AuditHead(number, seal)
 
 
 def entries(
@@ -57,7 +57,7 @@ def entries(
 
 
 def after(connection: Connection, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
-    """Return the entries of some actions behind a number, oldest first."""
+    """Return the entries of some actions after a number, oldest first."""
     sql = (
         f"SELECT n, time, who, action, memory, detail FROM audit WHERE n > ? AND action IN "
         f"({', '.join('?' * len(actions))}) ORDER BY n LIMIT ?"
@@ -69,29 +69,29 @@ def after(connection: Connection, number: int, actions: Sequence[str], limit: in
 
 
 def broken(connection: Connection, last: int, chain: AuditChain) -> Iterator[int]:
-    """Yield the numbers of entries that are not as they were written, or whose neighbour before them is missing. `last`
-    is the highest number that was ever given. Entries of before there were keys count up to the first that has one."""
-    seal, expected, keyed, key, head = _FIRST, 1, False, chain.key(), chain.head()
+    """Yield the numbers of entries that were changed, or whose predecessor is missing. `last` is the highest number
+    that was ever used. Entries without a key are accepted up to the first one with a key."""
+    seal, expected, keyed, key, head = _FIRST_SEAL, 1, False, chain.key(), chain.head()
     rows = connection.execute("SELECT n, time, who, action, memory, detail, seal FROM audit ORDER BY n")
     for number, when, who, action, memory, detail, written in rows:
         keyed |= written.startswith(_KEYED)
-        unchecked = keyed and key is None and chain.place is None  # a database whose key was given to others
+        unchecked = keyed and key is None and chain.place is None  # the key of this database is elsewhere
         wanted = seal if unchecked else _seal(key if keyed else None, seal, number, when, who, action, memory, detail)
         replaced = head is not None and number == head.n and head.seal != written
         if number != expected or replaced or (not unchecked and wanted != written):
             yield number
         seal, expected = written, number + 1
     if max(last, 0 if head is None else head.n) >= expected:
-        yield expected  # the end was cut off
+        yield expected  # entries are missing at the end
 
 
-def last_head(connection: Connection) -> Head | None:
-    """Return where the log ends."""
+def last_head(connection: Connection) -> AuditHead | None:
+    """Return the last entry of the log."""
     row = connection.execute("SELECT n, seal FROM audit ORDER BY n DESC LIMIT 1").fetchone()
-    return None if row is None else Head(*row)
+    return None if row is None else AuditHead(*row)
 
 
 def _seal(key: bytes | None, before: str, *parts: object) -> str:
-    told = json.dumps([before, *parts], ensure_ascii=False).encode()
-    digest = blake2b(told, digest_size=16, key=key or b"").hexdigest()
+    data = json.dumps([before, *parts], ensure_ascii=False).encode()
+    digest = blake2b(data, digest_size=16, key=key or b"").hexdigest()
     return digest if key is None else _KEYED + digest

@@ -1,6 +1,6 @@
-"""The key that seals a store's audit log, and the log's head outside of the table, in a small file beside the store.
-Whoever can change the database but not this file cannot cut or rewrite the log unnoticed. A key of your own
-(RMEM_AUDIT_KEY) is stored nowhere near the store. Threat model: docs/decisions/0025-audit-chain.md."""
+"""The key that seals a store's audit log, and the head of the log, in a small file beside the store. Cutting or
+rewriting the log is detected unless this file is changed as well. A key in RMEM_AUDIT_KEY is not stored beside the
+store. Threat model: docs/decisions/0025-audit-chain.md."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ...private_files import publish
 log = logging.getLogger(__name__)
 KEY = "RMEM_AUDIT_KEY"
 ENDING = ".audit"
-_SHORTEST = 32  # characters of a key
+_MIN_KEY = 32  # characters
 _KEY_LINE = 65  # the key in hex, and the end of the line
 _HEAD_LINE = 64
 
 
-class Head(NamedTuple):
-    """The last entry that this machine knows of."""
+class AuditHead(NamedTuple):
+    """The last entry of an audit log that this machine knows."""
 
     n: int
     seal: str
 
 
 class AuditChain:
-    """The key and the head of one store. Without a place there is no file; the environment may have a key."""
+    """The key and the head of one store. Without a place there is no file; the environment may provide a key."""
 
     def __init__(self, place: Path | None) -> None:
         self.place = place
@@ -38,11 +38,11 @@ class AuditChain:
 
     @classmethod
     def beside(cls, store: Path) -> AuditChain:
-        """That of a file."""
+        """Return the chain of a store's file."""
         return cls(Path(f"{store}{ENDING}"))
 
-    def copy_to(self, store: Path, head: Head | None) -> None:
-        """Give a copy of the store, whose log ends there, a copy of the key."""
+    def copy_to(self, store: Path, head: AuditHead | None) -> None:
+        """Write the key and the head beside a copy of the store."""
         copy = AuditChain.beside(store)
         content = self._read(0, _KEY_LINE + _HEAD_LINE)
         if content and copy.place is not None:
@@ -51,11 +51,11 @@ class AuditChain:
             copy.save(head, back=True)
 
     def key(self, *, make: bool = False) -> bytes | None:
-        """Return the key; with `make` it is made if there is none. None where there is none."""
+        """Return the key, None if there is none; with `make`, create one."""
         given = os.environ.get(KEY, "")
         if given:
-            if len(given) < _SHORTEST:
-                raise ConfigError(f"{KEY} must have at least {_SHORTEST} characters")
+            if len(given) < _MIN_KEY:
+                raise ConfigError(f"{KEY} must have at least {_MIN_KEY} characters")
             return given.encode()[:64]
         if self._key is None and self.place is not None:
             self._key = self._read_key()
@@ -72,7 +72,7 @@ class AuditChain:
         return bytes.fromhex(line.decode("ascii").strip()) or None
 
     def _make(self, key: str) -> None:
-        """Make the file with a key; of two processes that try, one wins."""
+        """Create the file with a key; of two processes, one wins."""
         assert self.place is not None
         draft = self.place.with_name(f"{self.place.name}.{secrets.token_hex(4)}")
         with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
@@ -81,22 +81,22 @@ class AuditChain:
             os.fsync(file.fileno())
         publish(draft, self.place)
 
-    def head(self) -> Head | None:
-        return _parsed(self._read(_KEY_LINE, _HEAD_LINE))
+    def head(self) -> AuditHead | None:
+        return _parse(self._read(_KEY_LINE, _HEAD_LINE))
 
-    def save(self, head: Head | None, *, back: bool = False) -> None:
-        """Note how far the log goes; `back` also if it went further before. Best effort: a head that lags behind
-        proves a little less."""
+    def save(self, head: AuditHead | None, *, back: bool = False) -> None:
+        """Save the head of the log, with `back` even if it is before the saved one. Best effort: an older head proves
+        less."""
         if head is None or self.place is None:
             return
         try:
             if not self.place.exists():
-                self._make("")  # the key is that of the environment
+                self._make("")  # the environment has the key
             file = os.open(self.place, os.O_RDWR)
             try:
-                lock(file, wait=True)  # of two who save, the further one counts
+                lock(file, wait=True)  # the later head wins
                 os.lseek(file, _KEY_LINE, os.SEEK_SET)
-                known = _parsed(os.read(file, _HEAD_LINE))
+                known = _parse(os.read(file, _HEAD_LINE))
                 if back or known is None or known.n < head.n:
                     os.lseek(file, _KEY_LINE, os.SEEK_SET)
                     os.write(file, f"{head.n} {head.seal}".ljust(_HEAD_LINE - 1).encode() + b"\n")
@@ -119,6 +119,6 @@ class AuditChain:
             os.close(file)
 
 
-def _parsed(line: bytes) -> Head | None:
+def _parse(line: bytes) -> AuditHead | None:
     number, _, seal = line.decode("ascii").strip().partition(" ")
-    return Head(int(number), seal) if number else None
+    return AuditHead(int(number), seal) if number else None

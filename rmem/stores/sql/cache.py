@@ -1,8 +1,8 @@
-"""Index segments in the file, of memories and of each searched column of a table: which rows they cover, loading the
-valid ones, adding new ones.
+"""The segments of recall and search indexes that are cached in an SQLite file: which rows they cover, loading valid
+ones and writing new ones.
 
-Segments follow one another without gaps from the first row on. Whatever breaks that chain (one deleted, truncated,
-damaged or of another version) and everything behind the break counts as not covered."""
+Segments follow one another without gaps from the first row on. A deleted, truncated or damaged segment, or one of
+another version, breaks that chain: its rows and all later ones count as not covered."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ...index.segments import Segment
 
 log = logging.getLogger(__name__)
 
-SEGMENT_FROM = 2048  # rows behind the last segment that are worth a new one
-SEGMENT_BULK = 16_384  # the same while rows come in thousands
-CHANGES_FROM = 8192  # changes behind the oldest segment that are worth packing all of them again
-CHANGES_KEPT = 4096  # entries of the change log that stay although no segment needs them
+SEGMENT_FROM = 2048  # rows after the last segment that make a new one
+SEGMENT_BULK = 16_384  # the same during bulk writes
+CHANGES_FROM = 8192  # changes since the oldest segment after which all are packed again
+CHANGES_KEPT = 4096  # entries of the change log that are kept for other processes
 
 
 class Owner(NamedTuple):
-    """Whose segments: the tables that hold them, and what tells them from those of others there."""
+    """The owner of segments: the tables that hold them, and the columns that select them."""
 
     segments: str
     arrays: str
@@ -34,7 +34,7 @@ class Owner(NamedTuple):
 
     @property
     def own(self) -> str:
-        """The condition of SQL that chooses them. Keys are numbers and names of ours, so that they need no quoting."""
+        """The SQL condition that selects them. Keys are our own numbers and names, which need no quoting."""
         return " AND ".join([f"{name} = {value!r}" for name, value in self.key] or ["true"])
 
     @property
@@ -60,24 +60,24 @@ def chain_of(connection: sqlite3.Connection, owner: Owner = MEMORIES) -> list[Sp
 
 
 def uncovered(connection: sqlite3.Connection) -> int:
-    """Return how many sequence numbers of memories lie behind the last segment."""
+    """Count the sequence numbers of memories after the last segment."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
     chain = chain_of(connection)
     return (found[0] if found else 0) - (chain[-1][1] if chain else 0)
 
 
 def changes_behind(connection: sqlite3.Connection) -> int:
-    """Return how many changes the change log holds that are older than need be."""
+    """Count the entries of the change log that may be deleted."""
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone() or (0,)
     (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
     return 0 if first is None else max(0, last - first + 1 - CHANGES_KEPT)
 
 
 class Loaded(NamedTuple):
-    """How far the segments brought an index, and where trust ended."""
+    """The row and the change up to which segments filled an index, and the first unusable segment."""
 
-    row: int  # up to this one
-    changes: int | None  # right up to this change; None if it holds no rows
+    row: int
+    changes: int | None  # None if there are no rows
     distrusted: int | None  # first_seq of the first segment that cannot be used
 
 
@@ -100,8 +100,7 @@ def load_chain(
     sound: Callable[[Segment], bool] | None = None,
     owner: Owner = MEMORIES,
 ) -> Loaded:
-    """Hand over the segments one after the other. Whatever is wrong with one, its rows and those behind it have to be
-    read instead."""
+    """Pass the segments to `absorb` one after the other, up to the first unusable one."""
     chain = chain_of(connection, owner)
     known: list[int] = []
     row = 0
@@ -123,7 +122,7 @@ def read(
     sound: Callable[[Segment], bool] | None = None,
     owner: Owner = MEMORIES,
 ) -> Segment:
-    """One segment, checked; BadSegment if it cannot be trusted."""
+    """Read and check one segment; BadSegment if it is unusable."""
     own = f"{owner.own} AND first_seq = ?"
     (head,) = connection.execute(f"SELECT head FROM {owner.segments} WHERE {own}", span[:1]).fetchone()
     stored = connection.execute(f"SELECT name, rowid FROM {owner.arrays} WHERE {own}", span[:1]).fetchall()
@@ -132,7 +131,7 @@ def read(
 
 
 def _blob(connection: sqlite3.Connection, owner: Owner, rowid: int) -> bytes:
-    """One array. SELECT would bring it together in SQLite first and copy it then."""
+    """Read one array by incremental I/O: a SELECT would copy it twice."""
     with connection.blobopen(owner.arrays, "data", rowid, readonly=True) as blob:
         return blob.read()
 
@@ -156,7 +155,7 @@ def outdated(connection: sqlite3.Connection, changes: int, most: int, owner: Own
 
 
 def save(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORIES) -> None:
-    """Put a segment in the place of those that it covers. One that another process has overtaken is dropped."""
+    """Replace the segments that a segment covers. Do nothing if another process has written a newer one."""
     chain = chain_of(connection, owner)
     starts = {span[0] for span in chain} | {chain[-1][1] + 1 if chain else 1}
     if segment.first_seq not in starts or (chain and chain[-1][1] >= segment.last_seq):
@@ -166,7 +165,7 @@ def save(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORI
 
 
 def replace(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORIES) -> None:
-    """Put a segment in the place of one with the same span that knows less; nothing if there is none any more."""
+    """Replace an older segment of the same span; do nothing if there is none."""
     found = connection.execute(
         f"DELETE FROM {owner.segments} WHERE {owner.own} AND first_seq = ? AND last_seq = ? AND changes <= ?",
         (segment.first_seq, segment.last_seq, segment.changes),
@@ -176,8 +175,8 @@ def replace(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEM
 
 
 def prune_changes(connection: sqlite3.Connection) -> None:
-    """Delete the entries of the change log that every segment knows, but for the newest: processes that have the file
-    open follow by them, and read their index anew if they come too late."""
+    """Delete entries of the change log that all segments include, except the newest: other processes update their
+    indexes by them, or rebuild these if they missed some."""
     (last,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone() or (0,)
     known = min((span[3] for span in chain_of(connection)), default=last)
     connection.execute("DELETE FROM changes WHERE n <= ?", (known - CHANGES_KEPT,))
@@ -205,7 +204,7 @@ def covering_changes(connection: sqlite3.Connection) -> int | None:
 
 
 def drop_from(connection: sqlite3.Connection, first_seq: int, owner: Owner = MEMORIES) -> None:
-    """Remove the segments from a row on."""
+    """Delete the segments from a row on."""
     for table in (owner.arrays, owner.segments):
         connection.execute(f"DELETE FROM {table} WHERE {owner.own} AND first_seq >= ?", (first_seq,))
 

@@ -1,5 +1,5 @@
-"""The connection that statements of the SQL stores expect: that of SQLite's driver, which PostgreSQL's is adapted to.
-Parameters are written `?`; statements are written so that both databases accept them."""
+"""The connection protocol of the SQL stores: that of SQLite's driver, to which PostgreSQL's is adapted. Parameters are
+written `?`; both databases accept the statements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Cursor(Protocol):
-    """What a statement gave."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -21,7 +21,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """A transaction under way."""
+    """A running transaction."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
 

@@ -1,6 +1,6 @@
-"""The compression dictionaries of packed memories. A dictionary repeats what it was trained on, so it is replaced when
-somebody is forgotten or memories are encrypted: first a new one for every later write, then all packed rows are
-rewritten with it, then the old ones are deleted."""
+"""The compression dictionaries of packed memories. A dictionary contains text that it was trained on, so it is replaced
+when a person is forgotten or memories are encrypted: later writes use a new one, all packed rows are rewritten with it,
+then the old ones are deleted."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ _REPACK = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.BODY)}
 
 
 def newest(connection: Connection) -> int:
-    """Return the number of the dictionary that is written with; 0 if there is none."""
+    """Return the number of the current dictionary; 0 if there is none."""
     found = connection.execute("SELECT max(id) FROM dictionaries").fetchone()
     return 0 if found is None or found[0] is None else int(found[0])
 
 
 def use_newest(store: SqlRecords, connection: Connection) -> None:
-    """Let what this transaction packs be packed with the dictionary that is the newest in it."""
+    """Use the newest dictionary of this transaction for packing."""
     found = connection.execute(_NEWEST).fetchone()
     number = 0 if found is None else packing.dictionary_number(bytes(found[1] or b""))
     sql = "SELECT data FROM dictionaries WHERE id = ?"
     store.codec.use(number, lambda: bytes(connection.execute(sql, (found[0],)).fetchone()[0]))
 
 
-def trained(store: SqlRecords) -> bytes | None:
-    """Return a dictionary from the newest memories that are not encrypted; None where they are too few or too
-    different."""
+def train(store: SqlRecords) -> bytes | None:
+    """Train a dictionary on the newest unencrypted memories; None if they are too few or too different."""
     found = store.read(
         lambda connection: connection.execute(
             f"{rows.READ} WHERE m.key_version IS NULL ORDER BY m.seq DESC LIMIT ?", (packing.SAMPLES,)
@@ -51,16 +50,16 @@ def trained(store: SqlRecords) -> bytes | None:
 
 
 def add(store: SqlRecords, data: bytes) -> None:
-    """Write with another dictionary from now on; with none if it is empty."""
+    """Use another dictionary from now on; none if it is empty."""
     store.write(lambda connection: connection.execute("INSERT INTO dictionaries (data) VALUES (?)", (data,)))
 
 
 def replace(store: SqlRecords, on_progress: Progress | None = None) -> None:
-    """Pack all memories anew, and keep nothing of the dictionaries that there were."""
+    """Pack all memories again with a new dictionary, and delete the old ones."""
     old = store.read(newest)
     if not old:
         return
-    add(store, trained(store) or b"")
+    add(store, train(store) or b"")
     number, done, last = store.read(_count), 0, 0
     while batch := store.write(partial(_repack, store, last)):
         done, last = done + len(batch), batch[-1]
@@ -70,12 +69,12 @@ def replace(store: SqlRecords, on_progress: Progress | None = None) -> None:
 
 
 def _count(connection: Connection) -> int:
-    """Return how many rows are packed."""
+    """Count the packed rows."""
     return int(connection.execute("SELECT count(*) FROM memories WHERE level > 0").fetchone()[0])
 
 
 def _repack(store: SqlRecords, last: int, connection: Connection) -> list[int]:
-    """Pack the rows behind one with the newest dictionary, a batch of them; their numbers."""
+    """Pack a batch of rows after `last` with the newest dictionary; return their numbers."""
     use_newest(store, connection)
     sql = f"{store.dialect.read} WHERE m.seq > ? AND m.level > 0 ORDER BY m.seq LIMIT {_BATCH}"
     batch = connection.execute(sql, (last,)).fetchall()
@@ -93,7 +92,7 @@ def _pack(store: SqlRecords, connection: Connection, row: tuple[Any, ...]) -> bo
 
 
 def _remove(store: SqlRecords, old: int, connection: Connection) -> None:
-    """Drop the old dictionaries, unless a row that cannot be read may need them."""
+    """Delete the old dictionaries, unless an unreadable row may need them."""
     use_newest(store, connection)
     known = connection.execute("SELECT data FROM dictionaries WHERE id <= ?", (old,)).fetchall()
     numbers = {packing.dictionary_number(data) for (data,) in known}

@@ -1,4 +1,4 @@
-"""The row of an encrypted memory: which columns stay empty, which terms are blinded, and how it is read back."""
+"""The row of an encrypted memory: which columns stay empty, which terms are blinded, and how it is decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...index.text_features import SEALED, TextFeatures
 from ..indexed import Derived
 from ..packing import Codec, Written
 
-_PLAIN, _PACKED = b"\0", b"\1"  # how an encrypted value was written before it was encrypted
+_PLAIN, _PACKED = b"\0", b"\1"  # the format of a value inside its encryption
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -29,8 +29,8 @@ class Seal(NamedTuple):
     fields: tuple[str, ...]
 
 
-def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
-    """Return what the index gets of an encrypted memory: blind terms in an order that tells nothing, and no words."""
+def blind(derived: Derived, seal: Seal, vault: Vault) -> Derived:
+    """Return the derived data of an encrypted memory for the index: blind terms in random order, and no words."""
     terms, numbers, manner = derived.terms, derived.numbers, TextFeatures(SEALED, 0)
     if "text" in seal.fields:
         hashes = vault.blind(terms.hashes, seal.version).astype(HASH, copy=False)
@@ -45,7 +45,7 @@ def disguised(derived: Derived, seal: Seal, vault: Vault) -> Derived:
 
 
 def check_comparable(encryption: Encryption | None, by: Literal["vectors", "numbers"]) -> None:
-    """Refuse to compare memories by what is not kept of encrypted ones: they would never be found."""
+    """Refuse to compare memories by data that encrypted ones do not have: they would never be found."""
     if encryption is None:
         raise KeyMissingError(
             f"encrypted memories cannot be compared by their {by} without the key of this store; set "
@@ -66,7 +66,7 @@ def check_comparable(encryption: Encryption | None, by: Literal["vectors", "numb
 def split(
     text: str, contents: Written, tags: dict[str, str], seal: Seal, level: int, codec: Codec
 ) -> tuple[str, Written, dict[str, str], dict[str, bytes]]:
-    """Return what stays readable of text, contents and tags, and the rest as it is to be encrypted."""
+    """Split text, contents and tags into readable values and those to be encrypted."""
 
     def written(text: str, contents: Written) -> bytes:
         return _PACKED + codec.pack(text, contents) if level else _PLAIN + _json([text, contents]).encode()
@@ -81,8 +81,8 @@ def split(
     return text, contents, tags, hidden
 
 
-def revealed(value: bytes, codec: Codec) -> tuple[str, Written]:
-    """Return the text and contents behind a decrypted value."""
+def decode_body(value: bytes, codec: Codec) -> tuple[str, Written]:
+    """Return the text and contents of a decrypted value."""
     if value[:1] == _PACKED:
         return codec.unpack(value[1:])
     text, contents = json.loads(value[1:].decode())

@@ -1,8 +1,8 @@
-"""The table `facts`: what memories say as subject, relation and object. Rows are written with the memory that says it
-and removed with it; nothing of a fact is kept elsewhere.
+"""The table `facts`: subject, relation and object of the facts that memories state. Rows are written and removed with
+their memory.
 
-A fact of an encrypted memory stands under blind ids, as the memory's terms do, and its names are encrypted with the
-memory's keys. Callers see plain ids and names only.
+A fact of an encrypted memory has blind ids, like the memory's terms, and its names are encrypted with the memory's
+keys. Callers see only plain ids and names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def to_rows(
 
 
 def replace(connection: Connection, seq: int, fresh: Iterable[tuple[Any, ...]]) -> None:
-    """Write the facts of a row anew."""
+    """Replace the facts of a row."""
     connection.execute("DELETE FROM facts WHERE seq = ?", (seq,))
     connection.executemany(INSERT, list(fresh))
 
@@ -77,13 +77,13 @@ def read(
     newest: bool = False,
     limit: int | None = None,
 ) -> list[StoredFact]:
-    """Return facts that have one of the ids of each kind that is given, in the order in which they were kept."""
+    """Return the facts that have one of the given ids of each kind, in the order of storage."""
     blind = vault.disguises() if vault.opens else None
     found: list[StoredFact] = []
     kinds: dict[str, list[Any]] = {
-        "f.subject": _hidden(subjects, blind),
-        "f.relation": _hidden(relations, blind),
-        "f.object": _hidden(objects, blind),
+        "f.subject": _with_blind_ids(subjects, blind),
+        "f.relation": _with_blind_ids(relations, blind),
+        "f.object": _with_blind_ids(objects, blind),
         "f.seq": list(seqs),
         "m.id": list(memories),
     }
@@ -106,33 +106,33 @@ def read(
             chosen = f"SELECT f.seq, f.number FROM facts f{where} ORDER BY f.seq DESC, f.number DESC{bound}"
             where, bound = f" WHERE (f.seq, f.number) IN ({chosen})", ""
         rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number{bound}", values)
-        found += [fact for row in rows if (fact := _opened(row, vault)) is not None]
+        found += [fact for row in rows if (fact := _to_fact(row, vault)) is not None]
     if len(parts) > 1:
         found.sort(key=lambda fact: (fact.seq, fact.number))
     return found[-limit:] if newest and limit else found[:limit]
 
 
-def _hidden(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) -> list[int]:
-    """Return ids with those under which they stand where memories are encrypted."""
+def _with_blind_ids(ids: Sequence[int], blind: Callable[[int], tuple[int, ...]] | None) -> list[int]:
+    """Return ids with their blind forms in encrypted memories."""
     if blind is None:
         return list(ids)
-    sought = [one & 0xFFFF_FFFF_FFFF_FFFF for one in ids]
-    hidden = [term for one in sought for term in blind(one)]
+    sought = [id_ & 0xFFFF_FFFF_FFFF_FFFF for id_ in ids]
+    hidden = [term for id_ in sought for term in blind(id_)]
     return [*ids, *(term - (1 << 64) if term >> 63 else term for term in hidden)]
 
 
-def _opened(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
-    """Return a fact from what `_READ` selects; None if it is encrypted and cannot be read."""
+def _to_fact(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
+    """Convert a row of `_READ` to a fact; None if it is encrypted and cannot be read."""
     seq, number, subject, relation, object_, *rest, names, memory_id, agent, place, tags, version = row
     if version is not None:
         try:
             names = vault.open_whole(memory_id, bytes(names), version)
         except StoreError:
             return None
-    told = names.decode("utf-8", "surrogatepass").split(_SEPARATOR)
+    texts = names.decode("utf-8", "surrogatepass").split(_SEPARATOR)
     if version is not None:
-        subject, relation, object_ = name_id(told[0]), relation_id(told[1]), name_id(told[2])
-    return StoredFact._make((seq, number, subject, relation, object_, *rest, *told, memory_id, agent, place, tags))
+        subject, relation, object_ = name_id(texts[0]), relation_id(texts[1]), name_id(texts[2])
+    return StoredFact._make((seq, number, subject, relation, object_, *rest, *texts, memory_id, agent, place, tags))
 
 
 def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int, str]:
@@ -140,10 +140,10 @@ def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int,
     names: dict[int, str] = {}
     blind = vault.disguises() if vault.opens else None
     for at in range(0, len(ids), _PART):
-        part = _hidden(ids[at : at + _PART], blind)
-        for column in ("object", "subject"):  # as it is written where something is said about it
+        part = _with_blind_ids(ids[at : at + _PART], blind)
+        for column in ("object", "subject"):  # a name as subject takes precedence
             for row in connection.execute(_first(column, len(part)), part):
-                fact = _opened(row, vault)
+                fact = _to_fact(row, vault)
                 if fact is not None and column == "subject":
                     names[fact.subject] = fact.subject_name
                 elif fact is not None and not fact.is_value:
@@ -153,17 +153,17 @@ def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int,
 
 @lru_cache(64)
 def _first(column: str, count: int) -> str:
-    """Return a statement for one fact of each of some ids, however many there are."""
-    asked = " UNION ALL ".join(["SELECT CAST(? AS bigint) AS id"] * count)
+    """Return a statement that selects one fact of each of some ids."""
+    ids = " UNION ALL ".join(["SELECT CAST(? AS bigint) AS id"] * count)
     return (
-        f"{_READ} JOIN ({asked}) asked ON (f.seq, f.number) = "
-        f"(SELECT seq, number FROM facts WHERE {column} = asked.id LIMIT 1)"
+        f"{_READ} JOIN ({ids}) wanted ON (f.seq, f.number) = "
+        f"(SELECT seq, number FROM facts WHERE {column} = wanted.id LIMIT 1)"
     )
 
 
 def edges(connection: Connection, vault: Vault, shown: Callable[[int, str | None], bool] | None) -> FactEdges:
-    """Return all facts as numbers, or those that are `shown`, told by the row and the place of their memory. Encrypted
-    ones have to be opened one by one."""
+    """Return all facts as numbers, or those for which `shown(row, place of its memory)` is true. Encrypted ones must be
+    decrypted one by one."""
     sealed = "SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1"
     if connection.execute(sealed).fetchone() is not None:
         found = [

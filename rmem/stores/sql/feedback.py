@@ -1,4 +1,4 @@
-"""Feedback on recalls in the SQL store: one row for each recall and memory, forgotten with the memory."""
+"""Feedback on recalls in the SQL stores: one row for each recall and memory, removed with the memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _COLUMNS = "recall, memory, question, agent, type, rank, score, useful, time"
 
 
 def write(connection: Connection, feedback: Sequence[Feedback]) -> None:
-    latest = {one.key: one for one in feedback}.values()
+    latest = {item.key: item for item in feedback}.values()
     remove(connection, list(latest))
     sql = f"INSERT INTO judgements ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    connection.executemany(sql, [astuple(one) for one in latest])
+    connection.executemany(sql, [astuple(item) for item in latest])
     connection.execute("INSERT INTO notes VALUES (?, ?) ON CONFLICT DO NOTHING", (FEEDBACK_REMOVED, ""))
 
 
@@ -30,7 +30,7 @@ def read(connection: Connection, since: float | None) -> list[Feedback]:
 
 def remove(connection: Connection, feedback: Sequence[Feedback]) -> None:
     sql = "DELETE FROM judgements WHERE recall = ? AND memory = ?"
-    connection.executemany(sql, [one.key for one in feedback])
+    connection.executemany(sql, [item.key for item in feedback])
 
 
 def forget(connection: Connection, memory_id: str) -> None:

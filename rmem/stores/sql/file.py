@@ -33,17 +33,17 @@ log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x524D454D  # "RMEM"
 DURABILITY = {"full": "FULL", "normal": "NORMAL"}
-_MAPPED = 256 << 20  # bytes of a file that are read as memory, which takes a third of the time
-_WRITER_PATIENCE = "PRAGMA busy_timeout = 2"  # milliseconds: `patiently` does the waiting
-_WAL_KEPT = 8 << 20  # bytes that the write-ahead log keeps once everything in it is in the file
+_MAPPED = 256 << 20  # bytes of a file that are memory-mapped: reads take a third of the time
+_WRITER_PATIENCE = "PRAGMA busy_timeout = 2"  # milliseconds: `patiently` waits
+_WAL_KEPT = 8 << 20  # bytes to which the write-ahead log is truncated after a checkpoint
 _LONG_READ = 1.0  # seconds
-_FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to let go of their connections
-_inherited: set[tuple[int, int]] = set()  # files (device, inode) of which a forked child has connections of its parent
+_FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to release their connections
+_inherited: set[tuple[int, int]] = set()  # files (device, inode) for which a forked child has connections of its parent
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors in the words of our hierarchy."""
+    """Raise errors of SQLite as ours."""
     try:
         yield
     except sqlite3.Error as error:
@@ -53,7 +53,7 @@ def explained(path: Path) -> Iterator[None]:
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
     extended = getattr(error, "sqlite_errorcode", 0)
     code = extended & 0xFF
-    # A full disk shows at the file that readers and writers share, before anything is written.
+    # A full disk first fails at the shared-memory file, before anything is written.
     if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFullError(f"no space left for {path}; the write was rolled back and the file is intact")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
@@ -73,7 +73,7 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
 
 @contextmanager
 def lenient(connection: sqlite3.Connection) -> Iterator[None]:
-    """Read texts that are not UTF-8, as a damaged cell may be, with marks in the place of what is wrong."""
+    """Decode texts that are not UTF-8, as in damaged cells, with replacement characters."""
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     try:
         yield
@@ -86,7 +86,7 @@ def is_undecodable(error: sqlite3.Error) -> bool:
 
 
 class _Forking(Enum):
-    """What happens to the connections of a file at a fork."""
+    """The state of the connections of a file around a fork."""
 
     NO = "no fork is under way"
     CLOSED = "all are closed: parent and child open their own"
@@ -100,8 +100,8 @@ def closed_error() -> StoreClosedError:
 class SqliteFile(Forking):
     """One file: its single writing connection and a pool of reading ones.
 
-    Both are opened when they are needed. Around a fork every connection is closed, because SQLite's locks belong to a
-    process: a child that went on with inherited ones would hold none, and lose what it writes.
+    Both are opened at first use. All connections are closed around a fork, because SQLite's locks belong to a process:
+    a child with inherited connections would hold no locks, and lose what it writes.
     """
 
     def __init__(self, path: Path, durability: str, busy_timeout: float) -> None:
@@ -109,19 +109,21 @@ class SqliteFile(Forking):
         self._durability = DURABILITY[durability]
         self._timeout = busy_timeout
         self._idle: list[sqlite3.Connection] = []
-        self._used: dict[int, tuple[int, sqlite3.Connection]] = {}  # by its id each connection in use, with its thread
-        self._lock = new_rlock()  # a snapshot that is collected as garbage gives its connection back at any moment
+        self._used: dict[int, tuple[int, sqlite3.Connection]] = {}  # connections in use by id, with their threads
+        self._lock = (
+            new_rlock()
+        )  # re-entrant: garbage collection of a snapshot may release its connection at any moment
         self._closed = False
         self._forking = _Forking.NO
         self.write_lock = new_rlock()
-        """Held by whoever uses the writing connection."""
+        """Held while the writing connection is used."""
         self.read_only = False
         self._writer: sqlite3.Connection | None = self._open()
         watch(self)
 
     @property
     def writer(self) -> sqlite3.Connection:
-        """The connection for writing; callers hold `write_lock`."""
+        """The writing connection; callers hold `write_lock`."""
         if self._writer is None:
             if self._closed:
                 raise closed_error()
@@ -149,7 +151,7 @@ class SqliteFile(Forking):
         if exists:
             self._refuse_truncated()
         else:
-            with suppress(OSError):  # opening it tells what is wrong
+            with suppress(OSError):  # opening it raises the right error
                 make_file(self.path)
         if (exists and not os.access(self.path, os.W_OK)) or (exists and not os.access(folder, os.W_OK)):
             self.read_only = True
@@ -164,7 +166,7 @@ class SqliteFile(Forking):
             return connection
 
     def _refuse_truncated(self) -> None:
-        """Refuse a file that is shorter than it says, unless a write-ahead log holds the rest."""
+        """Refuse a file that is shorter than its header says, unless a write-ahead log has the rest."""
         journal = Path(f"{self.path}-wal")
         try:
             if journal.exists() and journal.stat().st_size:
@@ -173,7 +175,7 @@ class SqliteFile(Forking):
                 head = file.read(100)
                 size = os.fstat(file.fileno()).st_size
         except OSError:
-            return  # opening it tells what is wrong
+            return  # opening it raises the right error
         if len(head) == 100 and head.startswith(b"SQLite format 3\0"):
             page_size, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
             if size < (65_536 if page_size == 1 else page_size) * pages:
@@ -190,14 +192,14 @@ class SqliteFile(Forking):
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         if not self.read_only:
-            connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+            connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted rows
             connection.execute(f"PRAGMA synchronous = {self._durability}")
             connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT}")
         return connection
 
     def _is_still(self) -> bool:
-        """Whether nobody writes this file: then SQLite can do without the files beside it, which it cannot make in a
-        folder that is read-only."""
+        """Whether no process writes this file: then SQLite needs no files beside it, which it cannot create in a
+        read-only folder."""
         journal = Path(f"{self.path}-wal")
         return not os.access(self.path.parent, os.W_OK) and not (journal.exists() and journal.stat().st_size)
 
@@ -213,7 +215,7 @@ class SqliteFile(Forking):
         self._migrate(connection)
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Switch to write-ahead logging. SQLite does not wait for others here, so we do."""
+        """Switch to write-ahead logging. SQLite does not wait for locks here, so this does."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
@@ -225,7 +227,7 @@ class SqliteFile(Forking):
                 time.sleep(0.01)
 
     def _revision(self, connection: sqlite3.Connection) -> str | None:
-        """Return the file's schema revision; None for a new file. Refuses files that are not ours or too new."""
+        """Return the file's schema revision; None for a new file. Refuse files that are not ours or too new."""
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
             return None
@@ -242,7 +244,7 @@ class SqliteFile(Forking):
         return revision
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Apply what is missing under the write lock; whoever comes second finds nothing left to do."""
+        """Apply missing migrations under the write lock; another process may have applied them meanwhile."""
         connection.execute("BEGIN IMMEDIATE")
         try:
             if self._revision(connection) != migrations.HEAD:
@@ -255,8 +257,8 @@ class SqliteFile(Forking):
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection for reading, used by one thread at a time. One whose use was cut short by an error or an
-        interrupt is closed: a statement that it did not finish would keep it in the past."""
+        """Borrow a reading connection for one thread. It is closed after an error or an interrupt: an unfinished
+        statement would keep an old snapshot open."""
         with explained(self.path):
             connection = self._take()
             try:
@@ -293,7 +295,7 @@ class SqliteFile(Forking):
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the file throughout."""
+        """Borrow a connection whose reads all see one snapshot of the file."""
         with self.reading() as connection:
             connection.execute("BEGIN")
             began = time.monotonic()
@@ -303,7 +305,7 @@ class SqliteFile(Forking):
             self._warn_of_log(time.monotonic() - began)
 
     def _warn_of_log(self, seconds: float) -> None:
-        """Tell whoever reads for long what it costs the writers: nothing behind a snapshot can leave the log."""
+        """Warn about a long read while the write-ahead log grows: nothing after its snapshot can be checkpointed."""
         with suppress(OSError):
             size = Path(f"{self.path}-wal").stat().st_size
             if size > 2 * _WAL_KEPT:
@@ -315,12 +317,12 @@ class SqliteFile(Forking):
                 )
 
     def begin(self, patience: float) -> None:
-        """Begin a transaction of the writing connection, once other processes let us."""
+        """Begin a transaction of the writing connection; wait for other processes."""
         self.patiently(lambda: self.writer.execute("BEGIN IMMEDIATE"), patience)
 
     def patiently(self, work: Callable[[], Result], patience: float) -> Result:
-        """Do what another process's lock may keep from happening, again and again. SQLite's own waiting sleeps longer
-        and longer, so that a process that writes all the time leaves the others no chance."""
+        """Retry `work` while another process holds a lock. SQLite's own waiting backs off more and more, so that a
+        process that writes all the time starves the others."""
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -328,10 +330,10 @@ class SqliteFile(Forking):
             except sqlite3.OperationalError as error:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
-            time.sleep(0.0005 + time.perf_counter_ns() % 3500 / 1e6)  # not all at once
+            time.sleep(0.0005 + time.perf_counter_ns() % 3500 / 1e6)  # with jitter
 
     def hurry(self) -> None:
-        """Wait no longer than a moment for other writers from now on."""
+        """Wait only briefly for other writers from now on."""
         self._timeout = min(self._timeout, 0.25)
 
     @property
@@ -351,7 +353,7 @@ class SqliteFile(Forking):
     # Forks
 
     def before_fork(self) -> None:
-        """Close all connections, unless a thread does not let go of one in time."""
+        """Close all connections, unless a thread does not release one in time."""
         deadline = time.monotonic() + _FORK_PATIENCE
         mine = get_ident()
         self._holds_turn = self.write_lock.acquire(timeout=_FORK_PATIENCE)
@@ -382,9 +384,9 @@ class SqliteFile(Forking):
         from ctypes import py_object, pythonapi
 
         if self._forking is _Forking.IN_USE and not self._closed:
-            # SQLite believes that this process holds the locks of its parent: nobody here may touch the file again.
+            # SQLite believes that this process holds the locks of its parent: the file must not be used here again.
             for connection in (*self._idle, *[one for _, one in self._used.values()], self._writer):
-                pythonapi.Py_IncRef(py_object(connection))  # nor may the collector close them
+                pythonapi.Py_IncRef(py_object(connection))  # nor may garbage collection close them
             with suppress(OSError):
                 found = self.path.stat()
                 _inherited.add((found.st_dev, found.st_ino))

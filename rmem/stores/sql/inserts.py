@@ -1,4 +1,4 @@
-"""Append rows: missing steps and ids are filled in, and a row with a known id replaces the old one."""
+"""Append rows: fill in missing steps and ids, and replace rows with the same id."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def append(
     last: int,
     insert: Insert | None = None,
 ) -> bool:
-    """Insert memories behind the row `last`, filling in the steps and ids that they lack; whether what was readable is
-    now encrypted."""
+    """Insert memories after the row `last`, with missing steps and ids filled in; return whether readable data is now
+    encrypted."""
 
     def write(waiting: list[tuple[Memory, Derived, tuple[Any, ...]]]) -> None:
         if insert is not None:
@@ -50,7 +50,7 @@ def append(
 
     _fill_steps(connection, memories)
     wanted = [memory.memory_id or new_id(memory) for memory in memories]
-    taken = held(connection, wanted)
+    taken = existing_ids(connection, wanted)
     old_rows = [seq for seq, _ in taken.values()]
     hides = seal is not None and data_keys.replaces_readable(connection, old_rows)
     waiting: list[tuple[Memory, Derived, tuple[Any, ...]]] = []
@@ -59,7 +59,7 @@ def append(
             memory.memory_id = _free_id(connection, wanted[seq - last - 1], taken)
         old = taken.get(memory.memory_id)
         if old is not None:
-            write(waiting)  # it may be one of them
+            write(waiting)  # the new id may be among them
             waiting = []
             _remove(connection, old[0])
         original_seq = seq if old is None else old[1]
@@ -70,21 +70,21 @@ def append(
 
 
 def _fill_steps(connection: Connection, memories: Sequence[Memory]) -> None:
-    steps: dict[str, int] = {}  # the next one of each agent, as far as these memories tell
-    asked: set[str] = set()
+    steps: dict[str, int] = {}  # the next step of each agent, as far as known
+    read_agents: set[str] = set()
     for memory in memories:
         agent = memory.agent_id
         if memory.step_number < 0:
-            if agent not in asked:
+            if agent not in read_agents:
                 (last,) = connection.execute(_LAST_STEP, (agent,)).fetchone()
                 steps[agent] = max(steps.get(agent, 0), 0 if last is None else last + 1)
-                asked.add(agent)
+                read_agents.add(agent)
             memory.step_number = steps[agent]
         steps[agent] = max(steps.get(agent, 0), memory.step_number + 1)
 
 
-def held(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return which of these ids are taken: (seq, born) of each."""
+def existing_ids(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return (seq, original seq) of those ids that exist."""
     found: dict[str, tuple[int, int]] = {}
     for start in range(0, len(ids), _FETCH):
         part = ids[start : start + _FETCH]
@@ -94,9 +94,9 @@ def held(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int
 
 
 def _free_id(connection: Connection, wanted: str, taken: dict[str, tuple[int, int]]) -> str:
-    """Return an id that nobody has. `taken` knows about `wanted`, and about the rows that are yet to be inserted."""
+    """Return an unused id. `taken` has `wanted`, and the ids of rows that are not inserted yet."""
     free, number = wanted, 1
-    while free in taken or (number > 1 and held(connection, [free])):
+    while free in taken or (number > 1 and existing_ids(connection, [free])):
         number += 1
         free = f"{wanted}-{number}"
     return free

@@ -1,4 +1,4 @@
-"""The table of data keys, and rotating them while others read and write the store.
+"""The table of data keys, and their rotation while other processes use the store.
 
 A rotation adds a new version of the keys, encrypts the rows again in small transactions, and deletes the old version
 together with the last row that needed it. A process that finds two versions continues an interrupted rotation."""
@@ -37,8 +37,8 @@ def _add(connection: Connection, keys: Sequence[WrappedKey]) -> None:
 
 
 def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
-    """Return how the next memory is to be encrypted; the store's first keys are made here. None for not at all, which a
-    store that has keys refuses."""
+    """Return the seal for the next memory, creating the store's first keys; None for no encryption, which a store with
+    keys refuses."""
     if vault.encryption is None:
         if connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             raise KeyMissingError(
@@ -58,7 +58,7 @@ def seal_for_writing(connection: Connection, vault: Vault) -> Seal | None:
 
 
 def replaces_readable(connection: Connection, held: Sequence[int]) -> bool:
-    """Whether one of some rows is not encrypted."""
+    """Whether any of these rows is not encrypted."""
     sql = "SELECT 1 FROM memories WHERE seq = ? AND key_version IS NULL"
     return any(connection.execute(sql, (seq,)).fetchone() for seq in held)
 
@@ -73,7 +73,7 @@ def count(connection: Connection) -> dict[int, int]:
 
 
 def rewrap(store: SqlRecords, new: Encryption) -> int:
-    """Let a new master key open the data keys from now on; how many there are. Done twice it changes nothing."""
+    """Wrap the data keys with a new master key; return how many. Doing it twice changes nothing."""
     master = new.master_key()
 
     def work(connection: Connection) -> int:
@@ -84,7 +84,7 @@ def rewrap(store: SqlRecords, new: Encryption) -> int:
             return len(held)
         if store.vault.encryption is None:
             raise KeyMissingError("the present master key is needed to rotate it; set RMEM_MASTER_KEY")
-        present, told = store.vault.encryption.master_key(), fingerprint(master)
+        present, master_id = store.vault.encryption.master_key(), fingerprint(master)
         fresh = []
         for key in held:
             raw = unwrap(present, key)
@@ -93,7 +93,7 @@ def rewrap(store: SqlRecords, new: Encryption) -> int:
                     f"the present master key does not open the key {key.kind} {key.version} of this store, so nothing "
                     "was rotated; set RMEM_MASTER_KEY to the key that it was made or last rotated with"
                 )
-            fresh.append(key._replace(wrapped=wrap(master, key.kind, key.version, raw), master=told))
+            fresh.append(key._replace(wrapped=wrap(master, key.kind, key.version, raw), master=master_id))
         _add(connection, fresh)
         return len(fresh)
 
@@ -101,7 +101,7 @@ def rewrap(store: SqlRecords, new: Encryption) -> int:
 
 
 def rotate(store: SqlRecords, on_progress: Progress | None = None) -> dict[str, Any]:
-    """Encrypt every encrypted memory again under new data keys, or go on with a rotation that was interrupted."""
+    """Encrypt every encrypted memory again with new data keys, or continue an interrupted rotation."""
     version, resumed = store.write(lambda connection: _begin(connection, store))
     held = store.read(count)
     total = sum(held.values())
@@ -110,7 +110,7 @@ def rotate(store: SqlRecords, on_progress: Progress | None = None) -> dict[str, 
     while True:
         if on_progress is not None:
             on_progress(done, total)
-        moved, last = store.write(lambda connection, last=last: _some(connection, store, version, last))  # type: ignore[misc]
+        moved, last = store.write(lambda connection, last=last: _rotate_batch(connection, store, version, last))  # type: ignore[misc]
         if not last:
             break
         done += moved
@@ -126,7 +126,7 @@ def rotate(store: SqlRecords, on_progress: Progress | None = None) -> dict[str, 
 
 
 def _begin(connection: Connection, store: SqlRecords) -> tuple[int, bool]:
-    """Make the new keys, unless there are some that wait to be used, and tell every process of them."""
+    """Create new keys, unless an interrupted rotation has, and publish them to all processes."""
     vault = store.vault
     if vault.encryption is None:
         raise KeyMissingError("rotating data keys needs the master key; set RMEM_MASTER_KEY")
@@ -146,37 +146,37 @@ def _begin(connection: Connection, store: SqlRecords) -> tuple[int, bool]:
     return version, False
 
 
-def _some(connection: Connection, store: SqlRecords, version: int, last: int) -> tuple[int, int]:
-    """Return a batch of rows under the new keys: how many, and the last row; zero when there is none left."""
+def _rotate_batch(connection: Connection, store: SqlRecords, version: int, last: int) -> tuple[int, int]:
+    """Encrypt a batch of rows with the new keys; return how many, and the last row. 0 if none is left."""
     dictionaries.use_newest(store, connection)
     batch = connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall()
-    return sum(_again(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
+    return sum(_reencrypt(connection, store, row, version) for row in batch), batch[-1][0] if batch else 0
 
 
-def _again(connection: Connection, store: SqlRecords, row: tuple[Any, ...], version: int) -> bool:
-    """One row under the new keys; one that does not open stays as it is."""
+def _reencrypt(connection: Connection, store: SqlRecords, row: tuple[Any, ...], version: int) -> bool:
+    """Encrypt one row with the new keys; leave a row that cannot be decrypted as it is."""
     memory = rows.readable(row, store.codec)
     old = None if memory is None else rows.seal_of(row)
     if memory is None or old is None:
         return False
     seal = Seal(version, old.fields)
-    hidden = encrypted_rows.disguised(derive(memory, with_facts=True), seal, store.vault)
+    hidden = encrypted_rows.blind(derive(memory, with_facts=True), seal, store.vault)
     store.rewrite(connection, row[0], memory, seal, hidden)
     return True
 
 
 def _finish(connection: Connection, store: SqlRecords, version: int) -> tuple[int, int]:
-    """Return what came in meanwhile, and what was set aside; then the old keys go, unless a row that does not open may
-    need them. (rows encrypted again, rows that do not open), in the caller's transaction."""
+    """Encrypt the remaining rows and the trash with the new keys, then delete the old keys, unless a row that cannot be
+    decrypted may need them. Return (rows encrypted again, rows that cannot be decrypted)."""
     dictionaries.use_newest(store, connection)
     late = unreadable = last = 0
     while batch := connection.execute(_OUTDATED.format(store.dialect.read), (last, version, _BATCH)).fetchall():
         for row in batch:
-            again = _again(connection, store, row, version)
+            again = _reencrypt(connection, store, row, version)
             late, unreadable = late + again, unreadable + (not again)
         last = batch[-1][0]
     unreadable += removal.seal_again(connection, store.codec, version)
     if not unreadable:
         connection.execute("DELETE FROM keys WHERE version < ?", (version,))
-    store.renew(connection, vectors=False)
+    store.on_rows_rewritten(connection, vectors=False)
     return late, unreadable

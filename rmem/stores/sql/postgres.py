@@ -1,7 +1,7 @@
-"""The store on PostgreSQL, for many processes and machines: the rows of the embedded store, each tenant's apart.
+"""The store on PostgreSQL, for many processes and machines: the rows of the SQLite store, separated by tenant.
 
-A tenant of up to some thousands of rows is held in memory by every process that asks, as an SQLite file is, and
-answers in the same way; beyond that the database searches itself and hands over the candidates of a question."""
+For a tenant of up to 20,000 rows each process holds a recall index in memory, as for an SQLite file. For larger ones
+the database searches and returns the candidates of a question."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from . import keys as data_keys
 from .connection import Connection as AnyConnection
 from .encrypted_rows import Seal
 from .postgres_filters import Condition, condition
-from .postgres_index import LOOKED_AT, Follower, Look, State, dimension_of, look, state
-from .postgres_link import Address, Connection, Link
+from .postgres_index import SNAPSHOT_KEYS, Follower, TenantSnapshot, TenantState, dimension_of, read_snapshot, state
+from .postgres_link import Address, PostgresConnection, PostgresLink
 from .postgres_replicas import STALENESS, Replicas
 from .postgres_schema import SCHEMA, prepare
 from .postgres_search import PostgresCandidates
-from .postgres_vectors import Neighbours
+from .postgres_vectors import HnswIndex
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
 from .records import Dialect, SqlRecords
@@ -56,9 +56,9 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-HELD_UP_TO = 20_000  # rows of a tenant that are held in memory
-_OVERTAKEN = 50  # transactions that other threads may overtake before a read gives up
-_PRUNE_FROM, _CHANGES_KEPT = 2048, 8192  # writes after which the change log is shortened, and entries that stay
+HELD_UP_TO = 20_000  # rows of a tenant that are indexed in memory
+_MAX_RETRIES = 50  # of a read for which the index is already newer
+_PRUNE_FROM, _CHANGES_KEPT = 2048, 8192  # writes between two prunings of the change log, and entries kept
 _SCRUBBED = (
     "memories",
     "postings",
@@ -71,8 +71,8 @@ _SCRUBBED = (
     "notes",
     "facts",
 )
-_REWRITTEN = 256 * 1024 * 1024  # bytes of tables that are written anew at once: seconds
-_SCOPES = 8  # agents whose rows are held beside
+_REWRITTEN = 256 * 1024 * 1024  # bytes of tables that are rewritten: takes seconds
+_MAX_AGENT_INDEXES = 8  # of large tenants
 _ORDERS: dict[Order, str] = {
     "oldest": "m.time, m.seq",
     "newest": "m.time DESC, m.seq DESC",
@@ -83,10 +83,10 @@ _ORDERS: dict[Order, str] = {
 
 
 class _ReadTransaction(local):
-    """The transaction in which a thread reads several things at the moment, and what it saw first."""
+    """The read transaction of a thread, and the state of the tenant in it."""
 
-    connection: Connection | None = None
-    look: Look | None = None
+    connection: PostgresConnection | None = None
+    snapshot: TenantSnapshot | None = None
 
 
 class PostgresRecordStore(SqlRecords, Forking):
@@ -99,7 +99,7 @@ class PostgresRecordStore(SqlRecords, Forking):
     dialect = Dialect(
         touch="INSERT INTO access (born, last, count) SELECT m.born, t.last, t.count "
         "FROM unnest(?::float8[], ?::bigint[], ?::text[]) t(last, count, id), "
-        "LATERAL (SELECT born FROM memories WHERE id = t.id LIMIT 1) m "  # the limit: one by one, by the index
+        "LATERAL (SELECT born FROM memories WHERE id = t.id LIMIT 1) m "  # LIMIT: look up each by the index
         "ON CONFLICT (tenant, born) DO UPDATE SET last = greatest(access.last, excluded.last), "
         "count = access.count + excluded.count",
         set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value",
@@ -126,45 +126,45 @@ class PostgresRecordStore(SqlRecords, Forking):
         self.address = Address.of(checks.text("address", address))
         self.tenant = _tenant(tenant, self.address.tenant)
         self._frame = prepare(self.address, self.tenant, durable=durability == "full")
-        self._link = Link(self.address, patience=checks.number("patience", patience, low=0))
+        self._link = PostgresLink(self.address, patience=checks.number("patience", patience, low=0))
         self._replicas: Replicas | None = None
-        if found := [Address.of(one) for one in (*self.address.replicas, *replicas)]:
-            bound = next((one for one in (staleness, self.address.staleness) if one is not None), STALENESS)
+        if found := [Address.of(replica) for replica in (*self.address.replicas, *replicas)]:
+            bound = next((given for given in (staleness, self.address.staleness) if given is not None), STALENESS)
             self._replicas = Replicas(self._link, self._frame, found, bound)
-        self._hold()
+        self._reset_memory()
         watch(self)
 
-    def _hold(self) -> None:
-        """Make what is held in memory."""
-        on_commit = None if self._replicas is None else self._replicas.note_commit
+    def _reset_memory(self) -> None:
+        """Create the writer and the indexes in memory."""
+        on_commit = None if self._replicas is None else self._replicas.on_commit
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch, on_commit)
         self._reading = _ReadTransaction()
-        self._whole = Follower(self.index)
+        self._all_rows = Follower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
-        self._scopes: OrderedDict[tuple[str, ...] | None, tuple[Follower, FilteredRowsCache]] = OrderedDict()
-        self._scopes_lock = new_lock()
-        self.vocabulary = postgres_search.Words(self.word_vectors)
-        self.neighbours = Neighbours(self.address, self._frame)
+        self._agent_indexes: OrderedDict[tuple[str, ...] | None, tuple[Follower, FilteredRowsCache]] = OrderedDict()
+        self._agent_indexes_lock = new_lock()
+        self.vocabulary = postgres_search.TenantVocabulary(self.word_vectors)
+        self.hnsw = HnswIndex(self.address, self._frame)
 
     def after_fork_in_child(self) -> None:
-        """Hold nothing that was the parent's: one of its threads may have been changing it, and it writes itself what
-        waits to be written."""
+        """Start with empty indexes: a thread of the parent may have been changing them. The parent writes its own
+        pending counts."""
         super().__init__(self.word_vectors, self.encryption or False)
-        self._hold()
+        self._reset_memory()
 
     # Transactions
 
-    def read(self, work: Callable[[Connection], Result]) -> Result:
+    def read(self, work: Callable[[PostgresConnection], Result]) -> Result:
         connection = self._reading.connection
         return self._link.read(self._frame, work) if connection is None else work(connection)
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:
         if self._reading.connection is not None:
             return work()
-        for _ in range(_OVERTAKEN):
+        for _ in range(_MAX_RETRIES):
             try:
                 return self._read_once(self._link, work)
-            except _Overtaken:  # in a newer transaction the index and the rows are of one state
+            except _IndexIsNewer:  # retry in a newer transaction
                 continue
         raise StoreBusyError("other threads read newer states of this store all the time; try again")
 
@@ -174,21 +174,21 @@ class PostgresRecordStore(SqlRecords, Forking):
             assert self._replicas is not None
             try:
                 return self._read_once(replica.link, work)
-            except _Overtaken:
-                pass  # this process has seen more already, and goes not back
+            except _IndexIsNewer:
+                pass  # the index has newer rows than the replica
             except (StoreUnreachableError, StoreBusyError) as error:
                 self._replicas.fail(replica, error)
         return self.read_transaction(work)
 
-    def _read_once(self, link: Link, work: Callable[[], Result]) -> Result:
-        """Run `work`, whose reads are all of one state of a server."""
+    def _read_once(self, link: PostgresLink, work: Callable[[], Result]) -> Result:
+        """Run `work` in one read transaction of a server."""
 
-        def inside(connection: Connection) -> Result:
-            self._reading.connection, self._reading.look = connection, None
+        def inside(connection: PostgresConnection) -> Result:
+            self._reading.connection, self._reading.snapshot = connection, None
             try:
                 return work()
             finally:
-                self._reading.connection = self._reading.look = None
+                self._reading.connection = self._reading.snapshot = None
 
         return link.read(self._frame, inside)
 
@@ -204,21 +204,21 @@ class PostgresRecordStore(SqlRecords, Forking):
     def replica_states(self) -> Sequence[ReplicaState]:
         return () if self._replicas is None else self._replicas.states()
 
-    def _look(self, connection: Connection) -> Look:
-        """Return how things stand; the transaction of this thread, which sees one state, is asked once."""
-        seen = self._reading.look
-        if seen is None:
-            seen = look(connection)
+    def _snapshot(self, connection: PostgresConnection) -> TenantSnapshot:
+        """Return the state of the tenant; read once in the read transaction of this thread."""
+        snapshot = self._reading.snapshot
+        if snapshot is None:
+            snapshot = read_snapshot(connection)
             if self._reading.connection is connection:
-                self._reading.look = seen
-        return seen
+                self._reading.snapshot = snapshot
+        return snapshot
 
     def get_meta(self, key: str) -> str | None:
-        if key in LOOKED_AT and self._reading.connection is not None:
-            return self.read(self._look).meta.get(key)
+        if key in SNAPSHOT_KEYS and self._reading.connection is not None:
+            return self.read(self._snapshot).meta.get(key)
         return super().get_meta(key)
 
-    def write(self, work: Callable[[Connection], Result]) -> Result:
+    def write(self, work: Callable[[PostgresConnection], Result]) -> Result:
         return self._writer.run(work)
 
     def flush(self) -> None:
@@ -236,7 +236,7 @@ class PostgresRecordStore(SqlRecords, Forking):
 
         held = 0
 
-        def work(connection: Connection) -> list[Memory]:
+        def work(connection: PostgresConnection) -> list[Memory]:
             nonlocal held
             kept = self.insert(connection, [memory.copied() for memory in checked], derived)[0]  # it may be repeated
             assert connection.seen is not None
@@ -245,65 +245,65 @@ class PostgresRecordStore(SqlRecords, Forking):
 
         kept = put_once(self.write, work, checked)
         if held > self._held_up_to:
-            self.neighbours.build_behind()
+            self.hnsw.build_in_background()
         return kept
 
     def append(
         self, connection: AnyConnection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None
     ) -> bool:
-        assert isinstance(connection, Connection)
-        seen = connection.seen
-        if seen is None or seen.dimension is None:  # it may just have been noted
-            seen = look(connection)
+        assert isinstance(connection, PostgresConnection)
+        snapshot = connection.seen
+        if snapshot is None or snapshot.dimension is None:  # it may just have been set
+            snapshot = read_snapshot(connection)
         hides = inserts.append(
             connection,
             memories,
             derived,
             self.codec,
             seal,
-            seen.state.row,
-            lambda waiting: postgres_rows.insert(connection, waiting, seen.dimension),
+            snapshot.state.row,
+            lambda waiting: postgres_rows.insert(connection, waiting, snapshot.dimension),
         )
-        connection.seen = seen.after(len(memories))
+        connection.seen = snapshot.after(len(memories))
         return hides
 
-    def kind(self, connection: AnyConnection) -> Mapping[str, str]:
-        assert isinstance(connection, Connection)
-        connection.seen = look(connection)
+    def vector_metadata(self, connection: AnyConnection) -> Mapping[str, str]:
+        assert isinstance(connection, PostgresConnection)
+        connection.seen = read_snapshot(connection)
         return connection.seen.meta
 
     @property
-    def held(self) -> int:
+    def row_estimate(self) -> int:
         return self._state().rows
 
     def rewrite(self, connection: AnyConnection, seq: int, memory: Memory, seal: Seal, derived: Derived) -> None:
-        assert isinstance(connection, Connection)
+        assert isinstance(connection, PostgresConnection)
         super().rewrite(connection, seq, memory, seal, derived)
         postgres_rows.insert_again(connection, seq, dimension_of(connection))
 
     def read_state(self, connection: AnyConnection) -> tuple[int, int, int]:
-        assert isinstance(connection, Connection)
+        assert isinstance(connection, PostgresConnection)
         return state(connection)[:3]
 
     def new_generation(self, connection: AnyConnection) -> None:
         connection.execute("UPDATE heads SET generation = generation + 1")
 
-    def renew(self, connection: AnyConnection, *, vectors: bool = True) -> None:
-        assert isinstance(connection, Connection)
+    def on_rows_rewritten(self, connection: AnyConnection, *, vectors: bool = True) -> None:
+        assert isinstance(connection, PostgresConnection)
         self.new_generation(connection)
         if vectors:
             postgres_rows.embed(connection, dimension_of(connection))
-            self.neighbours.renew()
+            self.hnsw.refresh()
 
-    def make_room(self) -> None:
-        self.neighbours.drop()
+    def before_reembed(self) -> None:
+        self.hnsw.drop()
 
     def rebuild(self) -> None:
-        self.neighbours.renew()
+        self.hnsw.refresh()
         self.compact()
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
-        """Write every row again, so only for another analyser or on request."""
+        """Derive the terms of every row again, if the analyser has changed or on request: this rewrites all rows."""
         known = self.get_meta("analyser"), self.get_meta("facts")
         if not all_rows and known in ((None, None), (str(ANALYSER), str(FACTS))):
             return 0
@@ -311,7 +311,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         ids = self.read(lambda connection: [key for (key,) in connection.execute(sql)])
         done = 0
         for number, key in enumerate(ids, 1):
-            with suppress(KeyMissingError, KeyWrongError, StoreCorruptError):  # what cannot be read stays as it is
+            with suppress(KeyMissingError, KeyWrongError, StoreCorruptError):  # unreadable rows stay as they are
                 done += self.change(key, lambda memory: memory) is not None
             if on_progress is not None:
                 on_progress(number, len(ids))
@@ -330,7 +330,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         return f"PostgreSQL {version} with pgvector {vectors}"
 
     def check_storage(self) -> tuple[str, bool, str]:
-        """Check what triggers keep beside the rows. The server's pages are for its own checks (pg_amcheck)."""
+        """Check the tables that triggers maintain. Check the server's pages by pg_amcheck."""
         wrong = self.read(
             lambda connection: _row(
                 connection,
@@ -345,14 +345,13 @@ class PostgresRecordStore(SqlRecords, Forking):
         return "counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are"
 
     def compact(self) -> None:
-        """Let the newest rows be found as fast as the others."""
+        """Update statistics and indexes for the newest rows."""
         if not self._is_held():
-            self.neighbours.build()
+            self.hnsw.build()
 
     def scrub(self, *, rewrite: bool = False) -> None:
-        """Write the tables anew without the rows that were removed, or, where that would take long and everybody would
-        wait for it, only clear their places. What the server keeps beside its tables, such as its log of writes and its
-        backups, is for whoever runs it."""
+        """Rewrite the tables without the removed rows, or only vacuum them if they are large and others would wait. The
+        server's write-ahead log and backups are the responsibility of its operator."""
         sizes = ", ".join(f"pg_total_relation_size('{name}')" for name in _SCRUBBED)
         found = self.read(lambda connection: connection.execute(f"SELECT {sizes}").fetchone())
         tables = ", ".join(_SCRUBBED)
@@ -371,14 +370,14 @@ class PostgresRecordStore(SqlRecords, Forking):
         self._unscrubbed = False
 
     def broken_audit(self) -> list[int]:
-        def work(connection: Connection) -> list[int]:
+        def work(connection: PostgresConnection) -> list[int]:
             found = connection.execute("SELECT audit FROM heads").fetchone()
             return list(audit.broken(connection, 0 if found is None else found[0], self.audit_chain))
 
         return self.read(work)
 
-    def wrote(self, number: int) -> None:
-        """Now and then, shorten the change log. Indexes that come too late for it are read anew."""
+    def on_write(self, number: int) -> None:
+        """Prune the change log from time to time. Indexes that missed pruned entries are rebuilt."""
         self._unpruned += number
         if self._unpruned < _PRUNE_FROM:
             return
@@ -394,59 +393,59 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     # Reading
 
-    def _state(self) -> State:
+    def _state(self) -> TenantState:
         return self.read(state)
 
     def _is_held(self) -> bool:
-        """Whether all rows are held in memory."""
+        """Whether all rows are indexed in memory."""
         return self._state().rows <= self._held_up_to
 
     def version(self) -> object:
         return self._state()[:3]
 
     def refresh(self) -> None:
-        self._follow(self._whole)
+        self._follow(self._all_rows)
 
-    def _held_now(self) -> bool:
-        """Whether all rows are held in memory; if so, they are those of this moment."""
+    def _update_if_held(self) -> bool:
+        """Return whether all rows are indexed in memory, after updating that index."""
 
-        def work(connection: Connection) -> bool:
-            now = self._look(connection)
+        def work(connection: PostgresConnection) -> bool:
+            now = self._snapshot(connection)
             held = now.state.rows <= self._held_up_to
             if held:
-                self._catch_up(connection, self._whole, now)
+                self._catch_up(connection, self._all_rows, now)
                 self.check_keys(self.index)
             return held
 
         return self.read(work)
 
     def _follow(self, follower: Follower) -> None:
-        self.read(lambda connection: self._catch_up(connection, follower, self._look(connection)))
+        self.read(lambda connection: self._catch_up(connection, follower, self._snapshot(connection)))
 
-    def _catch_up(self, connection: Connection, follower: Follower, now: Look) -> None:
+    def _catch_up(self, connection: PostgresConnection, follower: Follower, now: TenantSnapshot) -> None:
         if not follower.is_behind(now.state):
             return
         with follower.index.lock:
             if self._reading.connection is not None and follower.is_ahead(now.state):
-                raise _Overtaken
+                raise _IndexIsNewer
             self.vault.follow(data_keys.read(connection))
             follower.follow(connection, now)
             self.use_keys(follower.index)
 
     def filtered_rows(self, where: Filter) -> FilteredRows:
-        """Return all rows inside the filter. Of a large tenant those of the filter's agents are held, or all."""
-        with self.index.lock:  # so that no other thread brings the index past this thread's transaction in between
-            if self._held_now():
+        """Return all rows that match a filter. For a large tenant, index the rows of the filter's agents, or all."""
+        with self.index.lock:  # so that no other thread updates the index beyond this transaction
+            if self._update_if_held():
                 return self._filtered.take(where)
-        with self._scopes_lock:
+        with self._agent_indexes_lock:
             key = tuple(sorted(where.agent)) if where.agent else None
-            found = self._scopes.pop(key, None)
+            found = self._agent_indexes.pop(key, None)
             if found is None:
                 index = RecallIndex(self.word_vectors)
                 found = Follower(index, key), FilteredRowsCache(index, self)
-            self._scopes[key] = found  # the youngest is the last
-            if len(self._scopes) > _SCOPES:
-                self._scopes.popitem(last=False)
+            self._agent_indexes[key] = found  # most recently used last
+            if len(self._agent_indexes) > _MAX_AGENT_INDEXES:
+                self._agent_indexes.popitem(last=False)
         follower, filtered = found
         with follower.index.lock:
             self._follow(follower)
@@ -455,12 +454,12 @@ class PostgresRecordStore(SqlRecords, Forking):
 
     def candidates(self, where: Filter) -> FilteredRows | CandidateSource:
         with self.index.lock:
-            if self._held_now():
+            if self._update_if_held():
                 return self._filtered.take(where)
         return PostgresCandidates(self, where)
 
-    def condition(self, connection: Connection, where: Filter) -> Condition:
-        """Return a filter in SQL, as far as encrypted rows can be read."""
+    def condition(self, connection: PostgresConnection, where: Filter) -> Condition:
+        """Translate a filter to SQL, without encrypted rows that cannot be read."""
         wrapped = data_keys.read(connection)
         self.vault.follow(wrapped)
         self.vault.check()
@@ -477,7 +476,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         if self._is_held():
             return super().select(where, order=order, limit=limit, offset=offset)
 
-        def work(connection: Connection) -> list[int]:
+        def work(connection: PostgresConnection) -> list[int]:
             inside = self.condition(connection, where or Filter())
             sql = f"SELECT m.seq FROM memories m{inside.where} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
             return [seq for (seq,) in connection.execute(sql, (*inside.values, limit, offset))]
@@ -485,7 +484,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         return self.read_transaction(lambda: [memory for _, memory in self.memories_at(self.read(work))])
 
     def count(self, where: Filter | None = None) -> int:
-        def work(connection: Connection) -> int:
+        def work(connection: PostgresConnection) -> int:
             inside = self.condition(connection, where or Filter())
             found = connection.execute(f"SELECT count(*) FROM memories m{inside.where}", inside.values).fetchone()
             return 0 if found is None else int(found[0])
@@ -522,10 +521,10 @@ class PostgresRecordStore(SqlRecords, Forking):
     def stats(self) -> StoreStats:
         return self.read(self._stats)
 
-    def _stats(self, connection: Connection) -> StoreStats:
+    def _stats(self, connection: PostgresConnection) -> StoreStats:
         self.vault.follow(data_keys.read(connection))
 
-        def counted(column: str) -> dict[str, int]:
+        def count_by(column: str) -> dict[str, int]:
             sql = f"SELECT {column}, count(*) FROM memories GROUP BY 1 ORDER BY 2 DESC, 1"
             return dict(connection.execute(sql).fetchall())
 
@@ -535,11 +534,11 @@ class PostgresRecordStore(SqlRecords, Forking):
             f"count(*) FILTER (WHERE flags & {SEALED} <> 0), coalesce(sum(pg_column_size(m.*)), 0)::bigint "
             "FROM memories m",
         )
-        tiers = counted("tier")
+        tiers = count_by("tier")
         return StoreStats(
             memories=memories,
-            by_agent=counted("agent"),
-            by_type=counted("type"),
+            by_agent=count_by("agent"),
+            by_type=count_by("type"),
             by_tier={tier: tiers[tier] for tier in TIERS if tier in tiers},
             sessions=sessions,
             oldest=oldest,
@@ -560,24 +559,24 @@ class PostgresRecordStore(SqlRecords, Forking):
                 dictionaries.replace(self)
         except StoreError as error:
             log.info("not everything was tidied up: %s", error)
-        self.neighbours.close()
+        self.hnsw.close()
         if self._replicas is not None:
             self._replicas.close()
         self._link.close()
 
 
-class _Overtaken(Exception):
-    """Another thread has brought the index to a newer state than this thread's transaction sees."""
+class _IndexIsNewer(Exception):
+    """The index is newer than this thread's transaction, because of another thread."""
 
 
-def _row(connection: Connection, sql: str) -> tuple[Any, ...]:
+def _row(connection: PostgresConnection, sql: str) -> tuple[Any, ...]:
     found = connection.execute(sql).fetchone()
     assert found is not None
     return found
 
 
 def _tenant(option: str | None, written: str | None) -> str:
-    """Return whose rows are meant, by the option or by the address."""
+    """Return the tenant, given by the option or by the address."""
     if option is not None and written is not None and option != written:
         raise ConfigError(f"two tenants are given: {option!r} and, in the address, {written!r}")
     given = option if option is not None else written

@@ -1,4 +1,4 @@
-"""Read the candidates of a question, with their neighbours in the sessions, into a small recall index."""
+"""Load the candidates of a question, with the rows around them in their sessions, into a small recall index."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ...index.postings import Block
 from ...index.recall_index import RecallIndex
 from ...models import TIERS
 from . import rows
-from .postgres_filters import Condition, known_as
-from .postgres_link import Connection
+from .postgres_filters import Condition, with_blind_terms
+from .postgres_link import PostgresConnection
 from .postgres_rows import signed, unsigned
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ ORDER BY p.seq
 """
 
 
-def laid_out(
+def load_candidates(
     store: PostgresRecordStore,
-    connection: Connection,
+    connection: PostgresConnection,
     seqs: Sequence[int],
     terms: Sequence[int],
     dimension: int | None,
     inside: Condition,
     steps: int,
 ) -> RecallIndex:
-    """Return an index of some rows and of those up to some steps around them, with the postings of some terms only."""
+    """Build an index of some rows and of those up to some steps around them, with the postings of some terms only."""
     around = connection.execute(_AROUND, (steps, steps, list(seqs))).fetchall() if seqs else []
     wanted = {*seqs, *(seq for _, before, after in around for seq in (*before, *after))}
     sql = f"SELECT {', '.join(f'm.{name}' for name in _COLUMNS)} FROM memories m WHERE m.seq = ANY(?)"
@@ -62,7 +62,7 @@ def laid_out(
     _add_vectors(index, columns.pop("vector"), columns.pop("level"), dimension)
     columns["group"] = list(zip(columns.pop("agent"), columns.pop("session"), strict=True))
     columns["tier"] = [TIERS.index(tier) for tier in columns["tier"]]
-    columns["position"] = [None if one is None else tuple(json.loads(one)) for one in columns["position"]]
+    columns["position"] = [None if value is None else tuple(json.loads(value)) for value in columns["position"]]
     index.columns.append(columns)
     at = {seq: number for number, seq in enumerate(columns["seq"])}
     _link(index, at, around)
@@ -74,8 +74,8 @@ def _add_vectors(index: RecallIndex, stored: Sequence[bytes | None], levels: Seq
     if size is None:
         return
     matrix = np.zeros((len(stored), size), np.float32)
-    for number, (one, level) in enumerate(zip(stored, levels, strict=True)):
-        vector = rows.vector_of(one, level, size)
+    for number, (value, level) in enumerate(zip(stored, levels, strict=True)):
+        vector = rows.vector_of(value, level, size)
         if vector is not None and vector.size == size:
             matrix[number] = vector
     index.vectors = VectorColumns(size)
@@ -83,11 +83,11 @@ def _add_vectors(index: RecallIndex, stored: Sequence[bytes | None], levels: Seq
 
 
 def _link(index: RecallIndex, at: dict[int, int], around: Sequence[tuple[int, list[int], list[int]]]) -> None:
-    """Who stands next to whom, as the store knows it: rows in between may not be here."""
+    """Set the neighbours of rows in their sessions; rows in between may not be in the index."""
     previous, following = index.columns["previous"], index.columns["next"]
     previous[:] = following[:] = -1
     for seq, before, after in around:
-        chain = [at.get(one, -1) for one in (*reversed(before), seq, *after)]
+        chain = [at.get(value, -1) for value in (*reversed(before), seq, *after)]
         for left, right in pairwise(chain):
             if left >= 0:
                 following[left] = right
@@ -98,12 +98,12 @@ def _link(index: RecallIndex, at: dict[int, int], around: Sequence[tuple[int, li
 def _add_postings(
     index: RecallIndex,
     at: dict[int, int],
-    connection: Connection,
+    connection: PostgresConnection,
     terms: Sequence[int],
     store: PostgresRecordStore,
 ) -> None:
-    asked = signed(np.array(known_as(terms, store.vault.disguises()), np.uint64))
-    found = connection.execute(_POSTINGS, (asked, list(at))).fetchall() if asked else []
+    wanted = signed(np.array(with_blind_terms(terms, store.vault.disguises()), np.uint64))
+    found = connection.execute(_POSTINGS, (wanted, list(at))).fetchall() if wanted else []
     if found:
         hashes = unsigned([term for term, _, _ in found])
         places = np.array([at[seq] for _, seq, _ in found], np.uint32)

@@ -17,7 +17,7 @@ _FAR, _NEAR = 1e150, 1e-150  # a square beyond them does not fit in a float, and
 
 
 class Condition(NamedTuple):
-    """What a row `m` of memories must be, with the values for it; no text for every row."""
+    """A condition in SQL for a row `m` of memories, with its values; "" means every row."""
 
     text: str
     values: tuple[Any, ...]
@@ -38,7 +38,7 @@ def condition(where: Filter, *, hides_sealed: bool, disguises: Disguises | None)
         if names:
             parts.append((f"m.{column} = ANY(?)", list(names)))
     for alternatives in marks_asked(where):
-        terms = signed(np.array(known_as(alternatives, disguises), np.uint64))
+        terms = signed(np.array(with_blind_terms(alternatives, disguises), np.uint64))
         parts.append(("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))", terms))
     for column, low, high in (
         ("step", where.min_step, where.max_step),
@@ -61,8 +61,8 @@ def condition(where: Filter, *, hides_sealed: bool, disguises: Disguises | None)
     return Condition(" AND ".join(text for text, _ in parts), tuple(value for _, value in parts))
 
 
-def known_as(terms: Sequence[int], disguises: Disguises | None) -> list[int]:
-    """Terms and those under which encrypted memories hold them."""
+def with_blind_terms(terms: Sequence[int], disguises: Disguises | None) -> list[int]:
+    """Return terms with their blind forms in encrypted memories."""
     if disguises is None:
         return list(terms)
     return [known for term in terms for known in (term, *disguises(term))]
@@ -73,5 +73,5 @@ def _square(difference: str) -> str:
 
 
 def _axis(number: int) -> str:
-    """Return a coordinate; NULL, which no condition holds for, where a row has no such."""
+    """Return the SQL of a coordinate; NULL, for which no condition holds, if a row has none."""
     return f"(m.position::jsonb ->> {number})::double precision"

@@ -1,4 +1,4 @@
-"""Recall indexes over rows in PostgreSQL, held in memory and following the rows by `seq` and by the change log."""
+"""Recall indexes in memory over the rows of a tenant in PostgreSQL, updated by `seq` and by the change log."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED
 from ...index.recall_index import RecallIndex
 from . import rows
-from .postgres_link import Connection
+from .postgres_link import PostgresConnection
 from .rows import KIND
 
 _READ_AHEAD = 4096  # rows at a time
 
 
-class State(NamedTuple):
-    """How far a tenant has come: its last row, its last change, and how often it was re-embedded; how many rows it has
-    and how long they are together."""
+class TenantState(NamedTuple):
+    """The state of a tenant: its last row, its last change, how often it was re-embedded, its number of rows and their
+    total length."""
 
     row: int
     change: int
@@ -24,54 +24,54 @@ class State(NamedTuple):
     rows: int
     length: int
 
-    def is_after(self, other: State) -> bool:
+    def is_after(self, other: TenantState) -> bool:
         return (self.generation, self.change, self.row) > (other.generation, other.change, other.row)
 
 
-def state(connection: Connection) -> State:
+def state(connection: PostgresConnection) -> TenantState:
     found = connection.execute("SELECT seq, change, generation, rows, length FROM heads").fetchone()
-    return State(0, 0, 0, 0, 0) if found is None else State(*found)
+    return TenantState(0, 0, 0, 0, 0) if found is None else TenantState(*found)
 
 
-class Look(NamedTuple):
-    """How far a tenant has come, and what is noted of its vectors and terms."""
+class TenantSnapshot(NamedTuple):
+    """The state of a tenant with the metadata of its vectors and terms."""
 
-    state: State
+    state: TenantState
     meta: dict[str, str]
 
     @property
     def dimension(self) -> int | None:
-        """How many numbers the vectors have."""
+        """The dimension of the vectors."""
         found = self.meta.get("dimension")
         return None if found is None else int(found)
 
-    def after(self, added: int) -> Look:
-        """Return how things stand when rows were added, if they replaced none."""
+    def after(self, added: int) -> TenantSnapshot:
+        """Return the snapshot after rows were added that replaced none."""
         return self._replace(state=self.state._replace(row=self.state.row + added, rows=self.state.rows + added))
 
 
-LOOKED_AT = (*KIND, FEEDBACK_ADDED, FEEDBACK_REMOVED)
-_LOOK = (
+SNAPSHOT_KEYS = (*KIND, FEEDBACK_ADDED, FEEDBACK_REMOVED)
+_READ_SNAPSHOT = (
     "SELECT h.seq, h.change, h.generation, h.rows, h.length, n.key, n.value FROM heads h "
-    f"LEFT JOIN notes n ON n.key IN {LOOKED_AT}"
+    f"LEFT JOIN notes n ON n.key IN {SNAPSHOT_KEYS}"
 )
 
 
-def look(connection: Connection) -> Look:
-    found = connection.execute(_LOOK).fetchall()
+def read_snapshot(connection: PostgresConnection) -> TenantSnapshot:
+    found = connection.execute(_READ_SNAPSHOT).fetchall()
     if not found:
-        return Look(State(0, 0, 0, 0, 0), {})
-    return Look(State(*found[0][:5]), {key: value for *_, key, value in found if key is not None})
+        return TenantSnapshot(TenantState(0, 0, 0, 0, 0), {})
+    return TenantSnapshot(TenantState(*found[0][:5]), {key: value for *_, key, value in found if key is not None})
 
 
-def dimension_of(connection: Connection) -> int | None:
-    """Return how many numbers the vectors of a tenant have."""
+def dimension_of(connection: PostgresConnection) -> int | None:
+    """Return the dimension of the vectors of a tenant."""
     found = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
     return None if found is None else int(found[0])
 
 
-def _first_change(connection: Connection, now: State) -> int:
-    """Return the oldest entry that the change log still has; the next one if it has none."""
+def _first_change(connection: PostgresConnection, now: TenantState) -> int:
+    """Return the oldest entry of the change log; the next number if it is empty."""
     found = connection.execute("SELECT min(n) FROM changes").fetchone()
     return now.change + 1 if found is None or found[0] is None else int(found[0])
 
@@ -82,19 +82,19 @@ class Follower:
     def __init__(self, index: RecallIndex, agents: Sequence[str] | None = None) -> None:
         self.index = index
         self._agents = None if agents is None else list(agents)
-        self.seen: State | None = None
+        self.seen: TenantState | None = None
 
-    def is_behind(self, now: State) -> bool:
+    def is_behind(self, now: TenantState) -> bool:
         return self.seen is None or not self.index.whole or self.seen[:3] != now[:3]
 
-    def is_ahead(self, now: State) -> bool:
-        """Whether another thread, which began later, has taken in more than there is to see now."""
+    def is_ahead(self, now: TenantState) -> bool:
+        """Whether the index is newer than this state, because of another thread."""
         return self.seen is not None and self.index.whole and self.seen.is_after(now)
 
-    def follow(self, connection: Connection, seen: Look) -> None:
-        """Take in the rows and changes up to a look; start anew if the rows were re-embedded, if a change of the index
+    def follow(self, connection: PostgresConnection, snapshot: TenantSnapshot) -> None:
+        """Read the rows and changes up to a snapshot; rebuild if the rows were re-embedded, if a change of the index
         was interrupted, or if most of its rows are dead."""
-        now = seen.state
+        now = snapshot.state
         if self.is_ahead(now):
             return
         anew = (
@@ -105,24 +105,24 @@ class Follower:
             or (now.change > self.seen.change and self.seen.change + 1 < _first_change(connection, now))
         )
         with self.index.changing(anew=anew):
-            self._take_in(connection, seen, anew)
+            self._read_changes(connection, snapshot, anew)
 
-    def _take_in(self, connection: Connection, seen: Look, anew: bool) -> None:
-        now = seen.state
+    def _read_changes(self, connection: PostgresConnection, snapshot: TenantSnapshot, anew: bool) -> None:
+        now = snapshot.state
         if anew or self.seen is None:
             self.index.clear()
             self.seen = now._replace(row=0)
         last = self.seen.row
         while last < now.row:
             batch = self._next(connection, last, now.row)
-            self.index.extend([rows.to_index_row(row, seen.dimension) for row in batch])
+            self.index.extend([rows.to_index_row(row, snapshot.dimension) for row in batch])
             last = batch[-1][0] if len(batch) == _READ_AHEAD else now.row
         if now.change > self.seen.change:
-            self._change(connection, self.seen.change, seen.dimension)
+            self._change(connection, self.seen.change, snapshot.dimension)
         self.seen = now
 
-    def _change(self, connection: Connection, last: int, dimension: int | None) -> None:
-        """Take in what became of rows since a change."""
+    def _change(self, connection: PostgresConnection, last: int, dimension: int | None) -> None:
+        """Apply the change log after an entry."""
         since = (last,)
         moved = connection.execute("SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since)
         if found := moved.fetchall():
@@ -130,7 +130,7 @@ class Follower:
         for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
             self.index.kill(seq)
 
-    def _next(self, connection: Connection, last: int, end: int) -> list[tuple[Any, ...]]:
+    def _next(self, connection: PostgresConnection, last: int, end: int) -> list[tuple[Any, ...]]:
         if self._agents is None:
             return connection.execute(rows.READ_INDEX, (last, end, _READ_AHEAD)).fetchall()
         sql = rows.READ_INDEX.replace("WHERE", "WHERE agent = ANY(?) AND")

@@ -1,4 +1,4 @@
-"""Move the memories of one tenant from a PostgreSQL server to another while they are written.
+"""Move the memories of one tenant from one PostgreSQL server to another while they are in use.
 
 Rows are compared and copied in chunks. Each pass copies, from one snapshot of the source, the chunks that changed since
 the last one (a chunk is marked by the transactions that wrote its rows), and compares digests of both sides. The last
@@ -16,10 +16,10 @@ import psycopg
 
 from ...errors import ConfigError, StoreBusyError, StoreError
 from . import facts
-from .postgres_link import ARRIVING, Address, Frame, connect, explain
+from .postgres_link import ARRIVING, Address, TenantFrame, connect, explain
 from .postgres_pool import Raw
 from .postgres_schema import memory_columns, prepare
-from .postgres_vectors import Neighbours
+from .postgres_vectors import HnswIndex
 
 _SHIFT = 10  # a chunk has 1024 numbers
 _LOCK_SECONDS = 10
@@ -74,7 +74,7 @@ class _Side:
 
     def __init__(self, address: str, tenant: str) -> None:
         self.address = Address.of(address)
-        self.frame: Frame = prepare(self.address, tenant)
+        self.frame: TenantFrame = prepare(self.address, tenant)
 
     @contextmanager
     def session(self) -> Iterator[Raw]:
@@ -89,7 +89,7 @@ class _Side:
     def transaction(self, raw: Raw, kind: str = "") -> Iterator[None]:
         raw.execute(f"BEGIN {kind}".encode())
         try:
-            self.frame.become(raw, writing=True)
+            self.frame.apply(raw, writing=True)
             yield
         except BaseException:
             if not raw.closed:
@@ -98,26 +98,26 @@ class _Side:
         raw.execute("COMMIT")
 
     def head(self) -> str | None:
-        """Return what the head says of where the rows are."""
+        """Return `moved` of the tenant's head: NULL, ARRIVING or the name of another server."""
         with self.session() as raw, self.transaction(raw):
             return str(found) if (found := _one(raw, "SELECT moved FROM heads")[0]) is not None else None
 
 
 class TenantMove:
-    """The way of one tenant from the server `source` to the server `target`."""
+    """Moves one tenant from the server `source` to the server `target`."""
 
     def __init__(self, source: str, target: str, tenant: str) -> None:
         self._old, self._new = _Side(source, tenant), _Side(target, tenant)
         self._marks: dict[str, _Chunks] = {}
-        """What the chunks of the source looked like when both sides were last compared."""
+        """The marks of the source's chunks when both sides were last compared."""
 
     @property
     def left_for(self) -> str | None:
-        """The name of the server that the source has given its rows up for."""
+        """Return the name of the server to which the rows were moved, if so."""
         return self._old.head()
 
     def begin(self) -> None:
-        """Let nobody else use the target, unless it holds rows of its own."""
+        """Lock the target for the move; refuse if it already has rows."""
         with self._new.session() as raw, self._new.transaction(raw):
             (moved,) = _one(raw, "SELECT moved FROM heads FOR UPDATE")
             if moved is None and any(_one(raw, f"SELECT EXISTS (SELECT 1 FROM {table})")[0] for table in _PARTS):
@@ -127,17 +127,19 @@ class TenantMove:
             raw.execute("UPDATE heads SET moved = %s", [ARRIVING])
 
     def copy(self, on_progress: Progress | None = None) -> int:
-        """Make the target what the source is at this moment; the number of chunks that were copied."""
+        """Copy what differs from the source to the target; return the number of copied chunks."""
         before, self._marks = self._marks, {}
         with self._old.session() as old, self._new.session() as new:
             with self._old.transaction(old, "ISOLATION LEVEL REPEATABLE READ READ ONLY"):
                 now = {table: _marks(old, table) for table in _PARTS}
                 if before:
-                    changed = {table: _differing(before[table], now[table]) for table in _PARTS}
+                    changed = {table: _changed_chunks(before[table], now[table]) for table in _PARTS}
                 else:
                     with self._new.transaction(new):
-                        changed = {table: _differing(_digests(old, table), _digests(new, table)) for table in _PARTS}
-                changed["facts"] |= changed["memories"]  # which go when those go
+                        changed = {
+                            table: _changed_chunks(_digests(old, table), _digests(new, table)) for table in _PARTS
+                        }
+                changed["facts"] |= changed["memories"]  # facts are removed with their memories
                 self._replace(old, new, changed, on_progress)
             self._marks = now
         return sum(map(len, changed.values()))
@@ -159,17 +161,17 @@ class TenantMove:
                     on_progress(done, total)
 
     def build_index(self, held_up_to: int) -> None:
-        """Build the index of vectors on the target before anybody asks it, if the tenant is large."""
+        """Build the index of vectors on the target before it is used, if the tenant is large."""
         with self._new.session() as raw, self._new.transaction(raw):
             (rows,) = _one(raw, "SELECT rows FROM heads")
         if rows > held_up_to:
-            neighbours = Neighbours(self._new.address, self._new.frame)
+            neighbours = HnswIndex(self._new.address, self._new.frame)
             neighbours.build()
             neighbours.close()
 
     @contextmanager
     def locked(self) -> Iterator[Raw]:
-        """Hold up all writers of the source. What is done on the connection is committed at the end, with `leave`."""
+        """Block all writers of the source. The transaction of the connection is committed at the end, with `leave`."""
         with self._old.session() as raw:
             try:
                 with self._old.transaction(raw):
@@ -181,8 +183,9 @@ class TenantMove:
                 raise StoreBusyError("writers did not let the workspace be locked; run the move again") from error
 
     def leave(self, raw: Raw, to: str) -> None:
-        """Check that all is there, and give the source up for `to`, in the transaction of `locked`."""
-        self._old.frame.become(raw, writing=True)
+        """Check that the target has everything, and mark the source as moved to `to`, in the transaction of
+        `locked`."""
+        self._old.frame.apply(raw, writing=True)
         counters = "seq, audit, generation, rows, length"
         seq, audit, generation, *counted = _one(raw, f"SELECT {counters} FROM heads")
         with self._new.session() as new, self._new.transaction(new):
@@ -196,12 +199,12 @@ class TenantMove:
         raw.execute("UPDATE heads SET moved = %s", [to])
 
     def arrive(self) -> None:
-        """Let everybody use the target."""
+        """Open the target for use."""
         with self._new.session() as raw, self._new.transaction(raw):
             raw.execute("UPDATE heads SET moved = NULL WHERE moved = %s", [ARRIVING])
 
     def erase_source(self) -> None:
-        """Remove the rows that the source has given up. Its head stays and says so."""
+        """Remove the moved rows from the source. Its head stays, with the new place."""
         if self.left_for is None:
             raise StoreError("the source still has the only copy of these memories; nothing was removed")
         with self._old.session() as raw:
@@ -214,14 +217,13 @@ class TenantMove:
             with self._old.transaction(raw):
                 for table in _DERIVED:
                     raw.execute(f"DELETE FROM {table}".encode())
-        neighbours = Neighbours(self._old.address, self._old.frame)
+        neighbours = HnswIndex(self._old.address, self._old.frame)
         neighbours.drop()
         neighbours.close()
 
 
 def _marks(raw: Raw, table: str) -> _Chunks:
-    """Return what tells whether a chunk of this server has changed: where its rows lie, and which transactions wrote
-    them."""
+    """Return a mark of each chunk that changes with its rows, from their positions and transactions."""
     part = _PARTS[table]
     sql = f"SELECT {part.chunk}, count(*), sum(hashtextextended(xmin::text || ctid::text, 0)) FROM {table} GROUP BY 1"
     return {chunk: (count, mark) for chunk, count, mark in raw.execute(sql.encode())}
@@ -239,12 +241,12 @@ def _digests(raw: Raw, table: str, chunk: int | None = None) -> _Chunks:
     return {chunk: (count, digest) for chunk, count, digest in raw.execute(sql.encode())}
 
 
-def _differing(before: _Chunks, now: _Chunks) -> set[int]:
+def _changed_chunks(before: _Chunks, now: _Chunks) -> set[int]:
     return {chunk for chunk in before.keys() | now.keys() if before.get(chunk) != now.get(chunk)}
 
 
 def _copy_chunk(old: Raw, new: Raw, table: str, chunk: int) -> None:
-    """By way of a temporary table: PostgreSQL's COPY does not write where row-level security is on."""
+    """Copy a chunk through a temporary table: COPY cannot write to tables with row-level security."""
     part = _PARTS[table]
     names = ", ".join(part.columns)
     new.execute(f"CREATE TEMP TABLE incoming ON COMMIT DROP AS SELECT {names} FROM {table} WITH NO DATA".encode())

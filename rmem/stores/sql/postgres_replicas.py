@@ -1,8 +1,7 @@
-"""Read replicas of a PostgreSQL database: which of them may answer a recall.
+"""Read replicas of a PostgreSQL database: choose one that is fresh enough for a recall.
 
-A thread for each server asks it now and then how far it has come. What a replica has replayed is compared with where
-the primary was a moment ago, so no clocks are compared, and a replica of an idle primary is not taken for a late one.
-Transactions are those of `postgres_link`."""
+A thread for each server polls its position in the write-ahead log. The position of a replica is compared with earlier
+positions of the primary: no clocks are compared, and the replica of an idle primary does not count as late."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ from ... import checks
 from ...errors import StoreError, StoreUnreachableError
 from ...forks import Forking, new_lock, watch
 from ..base import ReplicaState
-from .postgres_link import Address, Connection, Frame, Link
+from .postgres_link import Address, PostgresConnection, PostgresLink, TenantFrame
 from .postgres_pool import Raw, line
 
 log = logging.getLogger(__name__)
 
 STALENESS = 5.0  # seconds
-_POLL = 1.0  # seconds at most between two looks at a server
+_POLL = 1.0  # seconds at most between two polls of a server
 _KEPT = 64  # positions of a server
 _SYSTEM = "(SELECT system_identifier FROM pg_control_system())"
 _PRIMARY = f"SELECT (pg_current_wal_lsn() - '0/0')::bigint, {_SYSTEM}"
@@ -34,7 +33,7 @@ _REPLICA = f"SELECT {_REPLAYED}, {_SYSTEM}"
 
 
 class Position(NamedTuple):
-    """How far a server had come at least, at a time of this machine's monotonic clock."""
+    """The least position of a server at a time of this machine's monotonic clock."""
 
     at: float
     lsn: int
@@ -42,7 +41,7 @@ class Position(NamedTuple):
 
 
 class _Watcher(Forking):
-    """Asks one server how far it has come, in a thread of its own: one that hangs must not hold up the others."""
+    """Polls the position of one server in its own thread, so that a server that hangs does not delay others."""
 
     def __init__(self, address: Address, sql: str, pause: float) -> None:
         self.address, self._sql, self._pause = address, sql, pause
@@ -74,7 +73,7 @@ class _Watcher(Forking):
             try:
                 if raw is None:
                     raw = Raw.connect(self.address.url, autocommit=True, connect_timeout=2)
-                at = time.monotonic()  # before it is asked: it has come so far at this time, or before
+                at = time.monotonic()  # before the query: the position was reached at this time or earlier
                 found = raw.execute(self._sql.encode()).fetchone()
                 assert found is not None
                 if found[0] is None:
@@ -99,7 +98,7 @@ _WATCHERS: dict[tuple[str, str], _Watcher] = {}
 _LOCK = new_lock()
 
 
-def _joined(address: Address, sql: str, pause: float) -> _Watcher:
+def _join_watcher(address: Address, sql: str, pause: float) -> _Watcher:
     """Return the watcher of a server; all stores of a process share it."""
     with _LOCK:
         found = _WATCHERS.setdefault((address.url, sql), _Watcher(address, sql, pause))
@@ -108,7 +107,7 @@ def _joined(address: Address, sql: str, pause: float) -> _Watcher:
     return found
 
 
-def _left(watcher: _Watcher, sql: str) -> None:
+def _leave_watcher(watcher: _Watcher, sql: str) -> None:
     with _LOCK:
         watcher.users -= 1
         if not watcher.users:
@@ -117,94 +116,96 @@ def _left(watcher: _Watcher, sql: str) -> None:
 
 
 class Replica:
-    """A replica and the way to it."""
+    """A replica with its connections and its watcher."""
 
     def __init__(self, address: Address, pause: float) -> None:
         self.address = address
-        self.watcher = _joined(address, _REPLICA, pause)
-        self.link = Link(address, patience=0)  # there is somebody else to ask
-        self.failed = 0.0  # when it was last found not to answer
+        self.watcher = _join_watcher(address, _REPLICA, pause)
+        self.link = PostgresLink(address, patience=0)  # do not wait: the primary can answer
+        self.failed = 0.0  # time of the last failure
 
-    def ask(self, frame: Frame) -> None:
-        """Learn how far it has come by now."""
+    def poll(self, frame: TenantFrame) -> None:
+        """Read its position now."""
         at = time.monotonic()
 
-        def look(connection: Connection) -> tuple[int | None, int]:
+        def read_position(connection: PostgresConnection) -> tuple[int | None, int]:
             found = connection.execute(_REPLICA).fetchone()
             assert found is not None
             return found[0], found[1]
 
-        lsn, system = self.link.read(frame, look)
+        lsn, system = self.link.read(frame, read_position)
         if lsn is not None:
             self.watcher.add(Position(at, lsn, system))
 
     def close(self) -> None:
-        _left(self.watcher, _REPLICA)
+        _leave_watcher(self.watcher, _REPLICA)
         self.link.close()
 
 
 class Replicas:
-    """The replicas of one store. `written` is the position of the last commit of whoever recalls here: replicas that
-    have not replayed it are passed over."""
+    """The replicas of one store. `write_mark` is the position of the last commit of this process: replicas that have
+    not replayed it are not used."""
 
-    def __init__(self, primary: Link, frame: Frame, addresses: Sequence[Address], staleness: float) -> None:
+    def __init__(
+        self, primary: PostgresLink, frame: TenantFrame, addresses: Sequence[Address], staleness: float
+    ) -> None:
         self._primary, self._frame = primary, frame
         self.bound = checks.number("staleness", staleness, low=0.1)
         pause = min(_POLL, self.bound / 4)
-        self._watcher = _joined(primary.address, _PRIMARY, pause)
+        self._watcher = _join_watcher(primary.address, _PRIMARY, pause)
         self._all = [Replica(address, pause) for address in addresses]
         self._turn = 0
-        self._out: dict[str, str] = {}  # those that are left out, and why, as far as the log was told
-        self._unsure: float | None = None  # when the position of a commit could not be learned
+        self._excluded: dict[str, str] = {}  # replicas that are not used, and the logged reason
+        self._unknown_since: float | None = None  # since when the position of a commit is unknown
         self.write_mark = 0
-        self.note_commit()
+        self.on_commit()
 
-    def note_commit(self) -> None:
-        """Remember how far the primary has come. Called after a commit, of which nothing may fail any more."""
+    def on_commit(self) -> None:
+        """Read the position of the primary after a commit; must not fail."""
         sql = "pg_current_wal_lsn()" if self._frame.durable else "pg_current_wal_insert_lsn()"
 
-        def look(connection: Connection) -> int:
+        def read_position(connection: PostgresConnection) -> int:
             found = connection.execute(f"SELECT ({sql} - '0/0')::bigint").fetchone()
             assert found is not None
             return int(found[0])
 
         try:
-            self.write_mark = max(self.write_mark, self._primary.read(self._frame, look))
+            self.write_mark = max(self.write_mark, self._primary.read(self._frame, read_position))
         except StoreError as error:
-            self._unsure = time.monotonic()  # until more is known, the primary alone is sure to have this commit
+            self._unknown_since = time.monotonic()  # until it is known, only the primary is certain to have this commit
             log.warning("recalls go to the primary until it tells its position: %s", error)
 
     def choose(self) -> Replica | None:
-        """Return a replica that is fresh enough, in turns; None if the primary has to answer."""
+        """Return a replica that is fresh enough, in turns; None if the primary must answer."""
         self._watcher.ensure()
-        if self._unsure is not None:
+        if self._unknown_since is not None:
             known = self._watcher.positions
-            if not known or known[-1].at <= self._unsure:
+            if not known or known[-1].at <= self._unknown_since:
                 return None
-            self.write_mark, self._unsure = max(self.write_mark, known[-1].lsn), None
+            self.write_mark, self._unknown_since = max(self.write_mark, known[-1].lsn), None
         self._turn += 1
         start = self._turn % len(self._all)
         for replica in [*self._all[start:], *self._all[:start]]:
             replica.watcher.ensure()
             state = self._state(replica)
-            self._tell(state)
+            self._log_change(state)
             if state.problem is None and self._has_replayed(replica):
                 return replica
         return None
 
     def _has_replayed(self, replica: Replica) -> bool:
-        """Whether it has what was written here; it is asked if that is not known yet."""
+        """Whether a replica has the writes of this process; poll it if that is not known yet."""
         if replica.watcher.positions[-1].lsn >= self.write_mark:
             return True
         try:
-            replica.ask(self._frame)
+            replica.poll(self._frame)
         except StoreError as error:
             self.fail(replica, error)
             return False
         return replica.watcher.positions[-1].lsn >= self.write_mark
 
     def fail(self, replica: Replica, error: StoreError) -> None:
-        """Leave out a replica that did not answer until it does again."""
+        """Do not use a replica that failed until it answers again."""
         if isinstance(error, StoreUnreachableError):
             replica.failed = time.monotonic()
             replica.watcher.problem = str(error)
@@ -225,23 +226,23 @@ class Replicas:
             return ReplicaState(shown, None, "it is the replica of another server")
         if replayed.at <= replica.failed:
             return ReplicaState(shown, None, "it did not answer")
-        reached = max((one.at for one in primary if one.lsn <= replayed.lsn), default=None)
+        reached = max((position.at for position in primary if position.lsn <= replayed.lsn), default=None)
         if reached is None:
             return ReplicaState(shown, None, f"it is more than {now - primary[0].at:.1f} s behind")
         staleness = now - reached
         late = None if staleness <= self.bound else f"it may be {staleness:.1f} s behind, {self.bound:g} s are allowed"
         return ReplicaState(shown, staleness, late)
 
-    def _tell(self, state: ReplicaState) -> None:
-        """Log once that a replica is left out, and that it is back."""
+    def _log_change(self, state: ReplicaState) -> None:
+        """Log when a replica is no longer used, and when it is used again."""
         if state.problem is None:
-            if self._out.pop(state.server, None) is not None:
+            if self._excluded.pop(state.server, None) is not None:
                 log.info("recalls go to the replica %s again", state.server)
-        elif state.server not in self._out:
-            self._out[state.server] = state.problem
+        elif state.server not in self._excluded:
+            self._excluded[state.server] = state.problem
             log.warning("recalls do not go to the replica %s: %s", state.server, state.problem)
 
     def close(self) -> None:
-        _left(self._watcher, _PRIMARY)
+        _leave_watcher(self._watcher, _PRIMARY)
         for replica in self._all:
             replica.close()

@@ -1,4 +1,4 @@
-"""Convert memories to rows of PostgreSQL: those of `rows.py`, with what its own search needs."""
+"""Convert memories to rows of PostgreSQL: those of `rows.py`, with the columns that its own search needs."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
 from . import facts, rows
-from .postgres_link import Connection
+from .postgres_link import PostgresConnection
 
 READ = rows.READ.replace(  # one by one, by the key: before there are statistics the planner would read all counts
     "LEFT JOIN access a ON a.born = m.born",
     "LEFT JOIN LATERAL (SELECT last, count FROM access WHERE born = m.born LIMIT 1) a ON true",
 )
 _EXTRA = ("run", "lexemes", "counts", "length", "variety", "embedding")
-_TOGETHER = 64  # rows in one statement
+_BATCH = 64  # rows in one statement
 
 
 def insert(
-    connection: Connection, waiting: Sequence[tuple[Memory, Derived, tuple[Any, ...]]], dimension: int | None
+    connection: PostgresConnection, waiting: Sequence[tuple[Memory, Derived, tuple[Any, ...]]], dimension: int | None
 ) -> None:
-    """Write rows, and by that their postings and words."""
+    """Write rows; triggers write their postings and words."""
     _write(
         connection,
         [
-            (*row, *_extra(one.agent_id, one.session, one.actor, derived, full_vector(one, dimension)))
-            for one, derived, row in waiting
+            (*row, *_extra(memory.agent_id, memory.session, memory.actor, derived, full_vector(memory, dimension)))
+            for memory, derived, row in waiting
         ],
     )
 
 
-def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: int | None) -> None:
-    """Write rows of another SQL store, as rows.COLUMNS lists their values, just as they are."""
+def copy(connection: PostgresConnection, copied: Sequence[tuple[Any, ...]], dimension: int | None) -> None:
+    """Write rows of another SQL store unchanged, with the values of rows.COLUMNS."""
     whole = []
     for row in copied:
         held = dict(zip(rows.COLUMNS, row, strict=True))
@@ -56,26 +56,26 @@ def copy(connection: Connection, copied: Sequence[tuple[Any, ...]], dimension: i
     _write(connection, whole)
 
 
-def insert_again(connection: Connection, seq: int, dimension: int | None) -> None:
-    """Take a row out and insert it in its place, so that its postings and words are those of its terms."""
+def insert_again(connection: PostgresConnection, seq: int, dimension: int | None) -> None:
+    """Delete a row and insert it again, so that its postings and words match its terms."""
     found = connection.execute(f"SELECT {', '.join(rows.COLUMNS)} FROM memories WHERE seq = ?", (seq,)).fetchall()
-    told = connection.execute(f"SELECT {', '.join(facts.COLUMNS)} FROM facts WHERE seq = ?", (seq,)).fetchall()
+    stored = connection.execute(f"SELECT {', '.join(facts.COLUMNS)} FROM facts WHERE seq = ?", (seq,)).fetchall()
     connection.execute("DELETE FROM memories WHERE seq = ?", (seq,))
     copy(connection, found, dimension)
-    connection.executemany(facts.INSERT, told)
+    connection.executemany(facts.INSERT, stored)
 
 
-def _write(connection: Connection, whole: Sequence[tuple[Any, ...]]) -> None:
-    for start in range(0, len(whole), _TOGETHER):
-        part = whole[start : start + _TOGETHER]
-        connection.execute(_inserting(len(part)), [value for row in part for value in row])
+def _write(connection: PostgresConnection, whole: Sequence[tuple[Any, ...]]) -> None:
+    for start in range(0, len(whole), _BATCH):
+        part = whole[start : start + _BATCH]
+        connection.execute(_insert_sql(len(part)), [value for row in part for value in row])
 
 
-@lru_cache(_TOGETHER)
-def _inserting(count: int) -> str:
+@lru_cache(_BATCH)
+def _insert_sql(count: int) -> str:
     columns = (*rows.COLUMNS, *_EXTRA)
-    one = f"({', '.join('?' * len(columns))})"
-    return f"INSERT INTO memories ({', '.join(columns)}) VALUES {', '.join([one] * count)}"
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO memories ({', '.join(columns)}) VALUES {', '.join([row] * count)}"
 
 
 def _extra(
@@ -88,8 +88,8 @@ def _extra(
     )
 
 
-def embed(connection: Connection, dimension: int | None) -> None:
-    """Write what the search for vectors reads, from the vectors themselves."""
+def embed(connection: PostgresConnection, dimension: int | None) -> None:
+    """Write the column that the vector search reads, from the vectors."""
     last = 0
     sql = "SELECT seq, vector, level FROM memories WHERE seq > ? ORDER BY seq LIMIT 1000"
     while batch := connection.execute(sql, (last,)).fetchall():

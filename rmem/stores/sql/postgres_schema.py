@@ -1,12 +1,12 @@
-"""The tables in PostgreSQL, apart from SQLite's history because they have another one: short named steps, applied under
-a lock when a store is opened.
+"""The schema in PostgreSQL and its history, which differs from SQLite's: short named steps, applied under a lock when a
+store is opened.
 
-Everything lies in the schema `remanence`. Each table is that of `migrations.py` with a tenant behind it, which leads
-every key and index, is filled in from the setting `remanence.tenant` and is all that a policy lets anybody see. Where
-the login may see everything, as a superuser may, work is done as the role `remanence_store`, which may not.
+All tables are in the schema `remanence`. Each is that of `migrations.py` with a column `tenant`, which is first in
+every key and index and filled in from the setting `remanence.tenant`; row-level security shows only the rows of that
+tenant. A login that may see everything, such as a superuser, works as the role `remanence_store`, which may not.
 
-    heads       one row for a tenant: how far it has come, and what BM25 needs to know of all its rows
-    postings    which rows hold a term or a mark; follows the rows by triggers, in the same transaction
+    heads       one row for a tenant: its last row and change, and the totals that BM25 needs
+    postings    which rows have a term or an attribute hash; written by triggers, in the same transaction
     facts       as in SQLite
     words       a readable word for a term, with the first row that had it, for soft matching
 """
@@ -19,7 +19,7 @@ import psycopg
 from psycopg import errors as pg
 
 from ...errors import ConfigError, StoreVersionError
-from .postgres_link import Address, Frame, connect, explain
+from .postgres_link import Address, TenantFrame, connect, explain
 from .postgres_pool import Raw
 
 SCHEMA, ROLE = "remanence", "remanence_store"
@@ -142,7 +142,7 @@ def p001_create_tables(raw: Raw) -> None:
 
 
 def p002_find_rows_by_number(raw: Raw) -> None:
-    """Until a table has statistics the planner took this index for rows by their number, and read all of it."""
+    """Drop an index that the planner, without statistics, used to find rows by number, and read as a whole."""
     _run(raw, "DROP INDEX memories_time")
     _run(raw, "CREATE INDEX memories_time ON memories (tenant, time)")
 
@@ -157,8 +157,8 @@ _WITHOUT_STATISTICS = {
 
 
 def p003_keep_texts_out_of_statistics(raw: Raw) -> None:
-    """PostgreSQL copies values into its statistics, where nobody can erase them. To set the type a column has already
-    drops those that there are."""
+    """Keep values out of PostgreSQL's statistics, where they cannot be erased. Setting the type that a column already
+    has drops the existing ones."""
     for table, columns in _WITHOUT_STATISTICS.items():
         changes = [f"ALTER {name} TYPE text, ALTER {name} SET STATISTICS 0" for name in columns]
         _run(raw, f"ALTER TABLE {table} {', '.join(changes)}")
@@ -201,14 +201,14 @@ _ALSO_WITHOUT_STATISTICS = {
 
 
 def p005_keep_agents_and_packed_texts_out_of_statistics(raw: Raw) -> None:
-    """As step 3: packed memories hold their texts, and agents may have the names of people."""
+    """As step 3: packed memories contain texts, and agents may have names of people."""
     for table, columns in _ALSO_WITHOUT_STATISTICS.items():
         changes = [f"ALTER {name} TYPE {kind}, ALTER {name} SET STATISTICS 0" for name, kind in columns.items()]
         _run(raw, f"ALTER TABLE {table} {', '.join(changes)}")
 
 
 def p006_let_tenants_move(raw: Raw) -> None:
-    """Where the rows of a tenant are that are not here: NULL, ARRIVING, or the name of another server."""
+    """Add the column `moved`: NULL, ARRIVING, or the name of the server that has the rows."""
     _run(raw, "ALTER TABLE heads ADD COLUMN moved text")
 
 
@@ -236,27 +236,27 @@ class _Login(NamedTuple):
     sees_all: bool
 
 
-def prepare(address: Address, tenant: str, *, durable: bool = True) -> Frame:
-    """Bring the schema up to date, and make sure that a tenant sees nothing but its own rows."""
+def prepare(address: Address, tenant: str, *, durable: bool = True) -> TenantFrame:
+    """Migrate the schema, and check that a tenant sees only its own rows."""
     with connect(address) as raw:
         try:
-            return _prepared(raw, address, tenant)._replace(durable=durable)
+            return _prepare(raw, address, tenant)._replace(durable=durable)
         except psycopg.Error as error:
             raise explain(error, address) from error
 
 
-def _prepared(raw: Raw, address: Address, tenant: str) -> Frame:
+def _prepare(raw: Raw, address: Address, tenant: str) -> TenantFrame:
     login = _Login(*_one(raw, _WHO))
     if _version(raw) != len(STEPS):
         with raw.transaction():
-            raw.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])  # whoever comes second finds nothing left to do
+            raw.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])  # another process may have migrated meanwhile
             _migrate(raw, address, login)
     (owner,) = _one(raw, "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = %s", SCHEMA)
     home = _extension(raw)
-    frame = Frame(tenant, None if owner == login.name and not login.sees_all else owner, f'{SCHEMA}, "{home}"')
+    frame = TenantFrame(tenant, None if owner == login.name and not login.sees_all else owner, f'{SCHEMA}, "{home}"')
     _check(raw, frame, address)
     with raw.transaction():
-        frame.become(raw, writing=True)
+        frame.apply(raw, writing=True)
         raw.execute("INSERT INTO heads (name) VALUES (%s) ON CONFLICT DO NOTHING", [tenant])
         name, number = _one(raw, "SELECT name, tenant FROM heads")
     if name != tenant:
@@ -320,10 +320,10 @@ def _extension(raw: Raw) -> str:
     return str(home)
 
 
-def _check(raw: Raw, frame: Frame, address: Address) -> None:
-    """Refuse a role for which policies would not hold."""
+def _check(raw: Raw, frame: TenantFrame, address: Address) -> None:
+    """Refuse a role that bypasses row-level security."""
     with raw.transaction():
-        frame.become(raw, writing=False)
+        frame.apply(raw, writing=False)
         owner, sees_all = _one(raw, _WHO)
     if sees_all:
         raise ConfigError(f"{address.shown}: {owner}, who owns the schema {SCHEMA}, may see every tenant's rows")

@@ -1,5 +1,5 @@
-"""Search inside PostgreSQL: BM25 over the postings, the nearest vectors, and the candidates of a question with their
-neighbours, laid out for the recall engine. Statistics are those of all rows inside the filter."""
+"""Search inside PostgreSQL: BM25 over the postings, nearest vectors, and the candidates of a question for the recall
+engine. Term statistics are those of all rows that match the filter."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ...index.bm25 import K1, B, idf
 from ...index.candidate_source import Asked, CandidateSource, Gathered
 from ...index.filtered_rows import FilteredRows
 from ...index.vocabulary import Vocabulary, WordVectors, needing
-from .postgres_candidates import laid_out
-from .postgres_filters import Condition, known_as
-from .postgres_index import State, dimension_of, state
-from .postgres_link import Connection
+from .postgres_candidates import load_candidates
+from .postgres_filters import Condition, with_blind_terms
+from .postgres_index import TenantState, dimension_of, state
+from .postgres_link import PostgresConnection
 from .postgres_rows import actor_hash, signed, unsigned
 
 if TYPE_CHECKING:
     from .postgres import PostgresRecordStore
 
-_WORDS = 32_768  # of a tenant that have relatives; more are found by themselves
+_MAX_WORDS = 32_768  # of a tenant with soft matching; with more, only exact words match
 _RERANKED = 64  # further rows whose cosines are computed from the originals
 _AROUND = 2  # steps before and after a candidate
-_SAID = 4096  # rows that may hold a phrase
-# Behind OFFSET no planner without statistics has the idea of looking at every row for the words that it holds.
+_MAX_PHRASE_ROWS = 4096
+# OFFSET 0 keeps a planner without statistics from scanning all rows for their words.
 _HOLDING = "(SELECT o.seq, o.count, o.length FROM postings o WHERE o.term = a.term OFFSET 0)"
 
 
-class Words:
-    """The vocabulary of a tenant, read once and followed."""
+class TenantVocabulary:
+    """The words of a tenant, read once and updated."""
 
     def __init__(self, vectors: WordVectors | None) -> None:
         self._vectors = vectors
@@ -46,12 +46,12 @@ class Words:
         self._generation = -1
 
     def relatives(
-        self, connection: Connection, now: State, words: Sequence[str], floor: float, most: int
+        self, connection: PostgresConnection, now: TenantState, words: Sequence[str], floor: float, most: int
     ) -> list[list[tuple[int, str, float]]]:
         with self._lock:
             if now.generation > self._generation:
                 self._known, self._seen, self._generation = Vocabulary(self._vectors), 0, now.generation
-            room = _WORDS - len(self._known)
+            room = _MAX_WORDS - len(self._known)
             if room > 0 and self._seen < now.row:
                 sql = "SELECT term, word FROM words WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
                 found = connection.execute(sql, (self._seen, now.row, room)).fetchall()
@@ -61,14 +61,14 @@ class Words:
 
 
 class PostgresCandidates(CandidateSource):
-    """The rows of a large tenant inside one filter."""
+    """The rows of a large tenant that match one filter."""
 
     def __init__(self, store: PostgresRecordStore, where: Filter) -> None:
         self._store, self._where = store, where
         self._relatives: dict[tuple[tuple[Word, ...], float, int], dict[str, list[tuple[int, str, float]]]] = {}
-        self._now, self._inside, self.size, self.average_length, self.dimension = store.read(self._looked)
+        self._now, self._inside, self.size, self.average_length, self.dimension = store.read(self._read_statistics)
 
-    def _looked(self, connection: Connection) -> tuple[State, Condition, int, float, int | None]:
+    def _read_statistics(self, connection: PostgresConnection) -> tuple[TenantState, Condition, int, float, int | None]:
         now, inside = state(connection), self._store.condition(connection, self._where)
         rows, length = now.rows, now.length
         if inside.text:
@@ -76,7 +76,7 @@ class PostgresCandidates(CandidateSource):
             rows, length = connection.execute(sql, inside.values).fetchone() or (0, 0)
         return now, inside, rows, float(length) / rows if rows else 0.0, dimension_of(connection)
 
-    # What can be told from afar
+    # Statistics
 
     def actors_named(self, text: str) -> list[str]:
         words = plain(text).split()[:200]
@@ -102,13 +102,13 @@ class PostgresCandidates(CandidateSource):
     def holding(self, terms: Sequence[int]) -> dict[int, int]:
         return self._store.read(lambda connection: self._holding(connection, terms))
 
-    def _holding(self, connection: Connection, terms: Sequence[int]) -> dict[int, int]:
+    def _holding(self, connection: PostgresConnection, terms: Sequence[int]) -> dict[int, int]:
         disguises = self._store.vault.disguises()
-        real = {known: term for term in terms for known in known_as([term], disguises)}
+        real = {known: term for term in terms for known in with_blind_terms([term], disguises)}
         asked = signed(np.array(list(real), np.uint64))
         sql = (
             "SELECT a.term, h.rows FROM unnest(?::bigint[]) a(term), "
-            f"LATERAL (SELECT count(*) AS rows FROM {_HOLDING} p{self._joined}{self._inside.where}) h"
+            f"LATERAL (SELECT count(*) AS rows FROM {_HOLDING} p{self._join_sql}{self._inside.where}) h"
         )
         held = dict.fromkeys(terms, 0)
         found = connection.execute(sql, (asked, *self._inside.values)).fetchall() if asked else []
@@ -117,21 +117,21 @@ class PostgresCandidates(CandidateSource):
         return held
 
     @property
-    def _joined(self) -> str:
-        """What postings must be joined with for the filter."""
+    def _join_sql(self) -> str:
+        """The join of postings with memories that the filter needs."""
         return " JOIN memories m ON m.seq = p.seq" if self._inside.text else ""
 
     # Searching
 
     def best_words(self, query: str, k: int) -> dict[int, float]:
-        """BM25 of the words of a query: {seq: score}, best first."""
+        """Return {seq: score} of the best rows by BM25, best first."""
         words = question_words(query)
         held = self.holding([term for word in words for term in word.hashes])
         asked = [[(term, idf(self.size, held[term])) for term in word.hashes] for word in words]
         return self._store.read(lambda connection: self._by_words(connection, Asked(words=asked, k1=K1, b=B), k))
 
     def best_vectors(self, query: npt.NDArray[np.float32], k: int) -> dict[int, float]:
-        """Return the highest cosines, from the original vectors: {seq: cosine}, best first."""
+        """Return {seq: cosine} of the nearest rows by the original vectors, best first."""
         seqs = np.array(
             list(self._store.read(lambda connection: self._by_vector(connection, query, 2 * k + _RERANKED))), np.int64
         )
@@ -142,49 +142,54 @@ class PostgresCandidates(CandidateSource):
     def gather(self, asked: Asked) -> FilteredRows:
         return self._store.read(lambda connection: self._gather(connection, asked))
 
-    def _gather(self, connection: Connection, asked: Asked) -> FilteredRows:
+    def _gather(self, connection: PostgresConnection, asked: Asked) -> FilteredRows:
         held = {**self._holding(connection, asked.terms), **asked.held}
         seqs = set(self._by_words(connection, asked, asked.side)) if asked.words else set()
         seqs |= set(asked.seqs)
         if asked.vector is not None:
             seqs |= self._by_vector(connection, asked.vector, asked.side).keys()
         for phrase in asked.phrases:
-            seqs |= self._saying(connection, phrase)
+            seqs |= self._with_phrase(connection, phrase)
         if asked.span is not None:
             seqs |= self._newest(connection, "m.time >= ? AND m.time <= ?", asked.span, asked.newest)
         for actor in asked.actors:
             seqs |= self._of_actor(connection, actor, asked.newest)
-        index = laid_out(self._store, connection, sorted(seqs), asked.terms, self.dimension, self._inside, _AROUND)
+        index = load_candidates(
+            self._store, connection, sorted(seqs), asked.terms, self.dimension, self._inside, _AROUND
+        )
         return Gathered(index, self._store, self, held)
 
-    def _by_words(self, connection: Connection, asked: Asked, count: int) -> dict[int, float]:
+    def _by_words(self, connection: PostgresConnection, asked: Asked, count: int) -> dict[int, float]:
         disguises = self._store.vault.disguises()
-        told = [
+        weighted = [
             (number, known, (asked.k1 + 1) * weight)
             for number, word in enumerate(asked.words)
             for term, weight in word
-            for known in known_as([term], disguises)
+            for known in with_blind_terms([term], disguises)
         ]
-        if not told:
+        if not weighted:
             return {}
         level = asked.k1 * (1 - asked.b)
         slope = asked.k1 * asked.b / max(self.average_length, 1e-9)
         sql = (
             "WITH best AS (SELECT p.seq, a.word, max(a.weight * p.count / (p.count + ? + ? * p.length)) AS score "
             "FROM unnest(?::int[], ?::bigint[], ?::double precision[]) a(word, term, weight) "
-            f"CROSS JOIN LATERAL {_HOLDING} p{self._joined}{self._inside.where} GROUP BY p.seq, a.word) "
+            f"CROSS JOIN LATERAL {_HOLDING} p{self._join_sql}{self._inside.where} GROUP BY p.seq, a.word) "
             "SELECT seq, sum(score) FROM best GROUP BY seq ORDER BY 2 DESC, 1 LIMIT ?"
         )
-        words, terms, weights = zip(*told, strict=True)
+        words, terms, weights = zip(*weighted, strict=True)
         values = (level, slope, list(words), signed(np.array(terms, np.uint64)), list(weights))
         found = connection.execute(sql, (*values, *self._inside.values, count)).fetchall()
         return {seq: float(score) for seq, score in found}
 
-    def _by_vector(self, connection: Connection, query: npt.NDArray[np.float32], count: int) -> dict[int, float]:
-        """Return {seq: cosine} of about the nearest rows. The tenant is written out for the sake of its own index."""
+    def _by_vector(
+        self, connection: PostgresConnection, query: npt.NDArray[np.float32], count: int
+    ) -> dict[int, float]:
+        """Return {seq: cosine} of the approximately nearest rows. The tenant is a literal, so that its index is
+        used."""
         if self.dimension is None or query.size != self.dimension:
             return {}
-        kind, tenant = f"halfvec({self.dimension})", self._store.neighbours.number
+        kind, tenant = f"halfvec({self.dimension})", self._store.hnsw.number
         connection.execute(
             "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
             (str(min(1000, max(40, count))),),
@@ -196,21 +201,21 @@ class PostgresCandidates(CandidateSource):
         asked = HalfVector(query)
         return dict(connection.execute(sql, (asked, *self._inside.values, asked, count)).fetchall())
 
-    def _saying(self, connection: Connection, phrase: Sequence[Sequence[int]]) -> set[int]:
-        """Return the newest rows that hold all words of a phrase."""
+    def _with_phrase(self, connection: PostgresConnection, phrase: Sequence[Sequence[int]]) -> set[int]:
+        """Return the newest rows that contain all words of a phrase."""
         disguises = self._store.vault.disguises()
-        words = [signed(np.array(known_as(word, disguises), np.uint64)) for word in phrase]
+        words = [signed(np.array(with_blind_terms(word, disguises), np.uint64)) for word in phrase]
         tests = " AND ".join("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))" for _ in words)
-        return self._newest(connection, tests, words, _SAID)
+        return self._newest(connection, tests, words, _MAX_PHRASE_ROWS)
 
-    def _newest(self, connection: Connection, test: str, values: Iterable[Any], count: int) -> set[int]:
+    def _newest(self, connection: PostgresConnection, test: str, values: Iterable[Any], count: int) -> set[int]:
         sql = f"SELECT m.seq FROM memories m WHERE {test}{self._inside.further} ORDER BY m.seq DESC LIMIT ?"
         return {seq for (seq,) in connection.execute(sql, (*values, *self._inside.values, count))}
 
-    def _of_actor(self, connection: Connection, actor: str, count: int) -> set[int]:
+    def _of_actor(self, connection: PostgresConnection, actor: str, count: int) -> set[int]:
         (mark,) = signed(np.array([actor_hash(plain(actor))], np.uint64))
         sql = (
-            f"SELECT p.seq FROM postings p{self._joined} WHERE p.term = ?{self._inside.further} "
+            f"SELECT p.seq FROM postings p{self._join_sql} WHERE p.term = ?{self._inside.further} "
             "ORDER BY p.seq DESC LIMIT ?"
         )
         return {seq for (seq,) in connection.execute(sql, (mark, *self._inside.values, count))}

@@ -1,6 +1,6 @@
 """The HNSW index over the vectors of a large tenant. Each tenant has its own, so that a search reads no other rows and
-its cost depends on the tenant, not on the database. It is built while writes go on; until then vectors are compared one
-by one."""
+its cost depends on the tenant, not on the database. It is built in the background; until then all vectors are
+compared."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import psycopg
 from ...errors import RemanenceError
 from ...forks import new_lock
 from .postgres_index import dimension_of
-from .postgres_link import Address, Connection, Frame, connect, take_turn
+from .postgres_link import Address, PostgresConnection, TenantFrame, connect, lock_maintenance
 from .postgres_pool import Raw
 
 log = logging.getLogger(__name__)
 
-_MOST = 4000  # dimensions that such an index can have
+_MAX_DIMENSION = 4000  # of such an index
 
 
-class Neighbours:
+class HnswIndex:
     """The index of one tenant, whose number is `number`."""
 
-    def __init__(self, address: Address, frame: Frame) -> None:
+    def __init__(self, address: Address, frame: TenantFrame) -> None:
         self._address, self._frame = address, frame
         self.number = frame.number
         self._turn, self._lock = new_lock(), new_lock()
@@ -31,16 +31,16 @@ class Neighbours:
         self._thread: Thread | None = None
         self._raw: Raw | None = None
 
-    def build_behind(self) -> None:
-        """Begin to build the index, if there is none."""
+    def build_in_background(self) -> None:
+        """Start to build the index in a thread, if there is none."""
         with self._lock:
             if not self._built and self._thread is None:
                 self._thread = Thread(target=self.build, name="rmem-hnsw", daemon=True)
                 self._thread.start()
 
     def build(self) -> None:
-        """Build the index, if there is none, or if it is of another dimension or was left half done. Where that fails
-        rows are found all the same."""
+        """Build the index if there is none, or if it has another dimension or is unfinished; log failures, after which
+        all vectors are compared."""
         with self._turn:
             if self._built or self._closed:
                 return
@@ -55,12 +55,12 @@ class Neighbours:
 
     def _build(self, raw: Raw) -> None:
         with raw.transaction():
-            self._frame.become(raw, writing=False)
-            dimension = dimension_of(Connection(raw))
-        if dimension is None or dimension > _MOST:
+            self._frame.apply(raw, writing=False)
+            dimension = dimension_of(PostgresConnection(raw))
+        if dimension is None or dimension > _MAX_DIMENSION:
             return
         self._frame.stay(raw)
-        take_turn(raw)
+        lock_maintenance(raw)
         wanted, held = f"{self._name}_{dimension}", self._held(raw)
         for found, valid in held:
             if found != wanted or not valid:
@@ -87,16 +87,16 @@ class Neighbours:
         ).fetchall()
 
     def drop(self) -> None:
-        """Make room for vectors of another dimension."""
+        """Drop the index, before vectors of another dimension are written."""
         with self._turn, connect(self._address) as raw:
             self._frame.stay(raw)
-            take_turn(raw)
+            lock_maintenance(raw)
             for name, _ in self._held(raw):
                 raw.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'.encode())
             self._built = False
 
-    def renew(self) -> None:
-        """Look again whether there is an index."""
+    def refresh(self) -> None:
+        """Check again whether there is an index."""
         self._built = False
 
     def close(self) -> None:

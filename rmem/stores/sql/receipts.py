@@ -16,15 +16,14 @@ from .connection import Connection
 Link = TypeVar("Link", bound=Connection)
 Result = TypeVar("Result")
 
-_CLEANED = 64  # claims after which those that are too old are removed
+_CLEAN_EVERY = 64  # claims
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _claims = count()
 
 
 def claim(connection: Connection, key: str) -> str | None:
-    """Take a key; or, if that was done before, what was kept under it. Another transaction that took it is waited
-    for."""
-    if next(_claims) % _CLEANED == 0:
+    """Claim a key; return the stored result if it was claimed before. Waits for another transaction that claims it."""
+    if next(_claims) % _CLEAN_EVERY == 0:
         clean(connection)
     if connection.execute("INSERT INTO notes (key, value) VALUES (?, '') ON CONFLICT DO NOTHING", (key,)).rowcount:
         return None
@@ -32,21 +31,21 @@ def claim(connection: Connection, key: str) -> str | None:
     return str(kept)
 
 
-def keep(connection: Connection, key: str, told: str) -> None:
-    connection.execute("UPDATE notes SET value = ? WHERE key = ?", (told, key))
+def keep(connection: Connection, key: str, result_json: str) -> None:
+    connection.execute("UPDATE notes SET value = ? WHERE key = ?", (result_json, key))
 
 
 def clean(connection: Connection) -> None:
-    """Remove the receipts that need not be kept any longer."""
+    """Delete expired receipts."""
     connection.execute("DELETE FROM notes WHERE key > ? AND key < ?", (receipts.PREFIX, receipts.oldest_kept()))
 
 
 def forget_ids(connection: Connection, ids: Sequence[str]) -> None:
-    """Remove the receipts that tell some ids."""
+    """Delete the receipts that contain some ids."""
     sql = "SELECT key, value FROM notes WHERE key > ? AND key < ?"
     gone = set(map(json.dumps, ids))
-    for key, told in connection.execute(sql, (receipts.PREFIX, receipts.PREFIX + "~")).fetchall():
-        if not gone.isdisjoint(_TEXTS.findall(told)):
+    for key, result_json in connection.execute(sql, (receipts.PREFIX, receipts.PREFIX + "~")).fetchall():
+        if not gone.isdisjoint(_TEXTS.findall(result_json)):
             connection.execute("DELETE FROM notes WHERE key = ?", (key,))
 
 
@@ -54,11 +53,11 @@ def once(
     write: Callable[[Callable[[Link], Result]], Result],
     kind: str,
     work: Callable[[Link], Result],
-    told: Callable[[Result], Any] = lambda result: result,
+    to_json: Callable[[Result], Any] = lambda result: result,
     again: Callable[[Link, Any], Result] = lambda _, kept: kept,
 ) -> Result:
-    """`write(work)`, for a request under way done the first time only. `told` makes JSON of what it gave, from which
-    `again` gives the same later; it must hold ids and no contents, which may be encrypted elsewhere."""
+    """Run `write(work)`; for a request with an idempotency key only once. `to_json` converts the result to JSON, from
+    which `again` restores it later; the JSON must have ids and no contents, which may be encrypted elsewhere."""
     request = receipts.current()
     if request is None:
         return write(work)
@@ -70,11 +69,11 @@ def once(
             request.replayed = True
             return again(connection, json.loads(kept))
         result = work(connection)
-        keep(connection, key, json.dumps(told(result)))
+        keep(connection, key, json.dumps(to_json(result)))
         return result
 
     result = write(done)
-    request.done[kind] += 1  # not before: what failed may be tried again, under the same key
+    request.done[kind] += 1  # after success: what failed may be tried again with the same key
     return result
 
 
@@ -83,7 +82,7 @@ def put_once(
     work: Callable[[Link], list[Memory]],
     given: Sequence[Memory],
 ) -> list[Memory]:
-    """Return the same for memories that are written: told by the ids and steps that they got."""
+    """Write memories once per request; their receipt has the ids and steps that they got."""
 
     def again(_: Link, kept: list[tuple[str, int]]) -> list[Memory]:
         memories = [memory.copied() for memory in given]
@@ -91,4 +90,6 @@ def put_once(
             memory.memory_id, memory.step_number = memory_id, step
         return memories
 
-    return once(write, "put", work, lambda memories: [(one.memory_id, one.step_number) for one in memories], again)
+    return once(
+        write, "put", work, lambda memories: [(memory.memory_id, memory.step_number) for memory in memories], again
+    )

@@ -1,5 +1,5 @@
-"""Shared by the SQL stores: the same rows, read and written by the same statements. How a transaction is opened, where
-the next row goes and how an index follows differs for each store."""
+"""SqlRecords, the base class of the SQL stores: reads and writes rows by statements that both databases accept.
+Transactions, inserts and updates of the index differ for each store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_fo
 from . import audit, dictionaries, encrypted_rows, facts, inserts, removal, rows
 from . import feedback as feedback_rows
 from . import keys as data_keys
-from .audit_chain import AuditChain, Head
+from .audit_chain import AuditChain, AuditHead
 from .connection import Connection
 from .encrypted_rows import Seal
 from .receipts import forget_ids, once
@@ -61,7 +61,7 @@ _KIND = f"SELECT key, value FROM notes WHERE key IN {rows.KIND}"
 
 
 class Dialect(NamedTuple):
-    """The statements that a database has its own words for."""
+    """The statements that differ between databases."""
 
     touch: str  # last, count, id
     set_meta: str  # key, value
@@ -69,11 +69,11 @@ class Dialect(NamedTuple):
 
 
 class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed, IndexedStore):
-    """A store whose rows are those of `stores/migrations.py`."""
+    """A store with the tables of `stores/migrations.py`."""
 
     dialect: ClassVar[Dialect]
     changes_kept: ClassVar[int]
-    """How far behind its end the change log is whole, at least."""
+    """How many of the latest entries of the change log are kept at least."""
 
     def __init__(self, word_vectors: WordVectors | None, encryption: Encryption | Literal[False] | None) -> None:
         super().__init__(word_vectors)
@@ -84,24 +84,24 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         self.touches = Touches()
         self._train_from = packing.TRAIN_FROM
         self._unscrubbed = False
-        self._encrypted = False  # whether something that was readable was encrypted
-        self._sound: tuple[Mapping[str, str], EmbedderIdentity | None, int | None] | None = (
+        self._encrypted = False  # whether readable data was encrypted
+        self._checked_format: tuple[Mapping[str, str], EmbedderIdentity | None, int | None] | None = (
             None  # what _check_vector_format saw last
         )
 
     @abstractmethod
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        """Do `work`, which changes nothing."""
+        """Run `work`, which only reads."""
 
     @abstractmethod
     def write(self, work: Callable[[Connection], Result]) -> Result:
-        """Do `work` in a transaction of its own (or one shared with other threads); durable when this returns."""
+        """Run `work` in a transaction, perhaps shared with other threads; durable when this returns."""
 
     @abstractmethod
     def append(
         self, connection: Connection, memories: Sequence[Memory], derived: Sequence[Derived], seal: Seal | None
     ) -> bool:
-        """Insert rows behind the last one; whether what was readable is now encrypted."""
+        """Append rows; return whether readable data is now encrypted."""
 
     # Writing
 
@@ -113,10 +113,11 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         *,
         own_vectors: bool = False,
     ) -> tuple[list[Memory], Sequence[Derived]]:
-        """Write memories; as they were kept, with what the index gets of them. `own_vectors` were read from here."""
+        """Write memories; return them as stored, with their derived data. `own_vectors`: the vectors were read from
+        this store."""
         seal = data_keys.seal_for_writing(connection, self.vault)
         if seal is not None:
-            derived = [encrypted_rows.disguised(parts, seal, self.vault) for parts in derived]
+            derived = [encrypted_rows.blind(parts, seal, self.vault) for parts in derived]
         if self.encryption is not None and self.encryption.hides_vectors:
             for memory in memories:
                 memory.embeddings = Embeddings()
@@ -125,8 +126,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         if any(memory.bookkeeping.compression_level for memory in memories):
             dictionaries.use_newest(self, connection)
         given = [memory.memory_id for memory in memories if memory.memory_id]
-        if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.held(connection, given)):
-            # One that replaces another may lower its agent's highest step for those behind it.
+        if given and len(memories) > 1 and (len(set(given)) < len(given) or inserts.existing_ids(connection, given)):
+            # A memory that replaces another may lower its agent's highest step for the next ones.
             for memory, parts in zip(memories, derived, strict=True):
                 self._encrypted |= self.append(connection, [memory], [parts], seal)
         else:
@@ -135,11 +136,11 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         return list(memories), derived
 
     def _check_vector_format(self, connection: Connection, memories: Sequence[Memory]) -> None:
-        """Refuse vectors that are not of the store's kind; note the kind of the first ones."""
-        known = self.kind(connection)
+        """Refuse vectors of another format; set the format with the first ones."""
+        known = self.vector_metadata(connection)
         given = first_vector(memories)
-        asked = known, self.embedder_identity, None if given is None else given.size
-        if asked == self._sound:
+        checked = known, self.embedder_identity, None if given is None else given.size
+        if checked == self._checked_format:
             return
         fresh = {} if "analyser" in known else {"analyser": str(ANALYSER), "facts": str(FACTS)}
         if given is not None:
@@ -148,21 +149,21 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         if new:
             connection.executemany("INSERT INTO notes VALUES (?, ?)", new)
         else:
-            self._sound = dict(known), *asked[1:]
+            self._checked_format = dict(known), *checked[1:]
 
     def _check_dimension(self, connection: Connection, vectors: Iterable[Vector]) -> int | None:
-        """Refuse vectors of another dimension, from before the store was re-embedded; the one of its own."""
-        noted = self.kind(connection).get("dimension")
+        """Refuse vectors of another dimension, from before the store was re-embedded; return the store's dimension."""
+        noted = self.vector_metadata(connection).get("dimension")
         dimension = None if noted is None else int(noted)
         check_dimension(vectors, dimension)
         return dimension
 
-    def kind(self, connection: Connection) -> Mapping[str, str]:
+    def vector_metadata(self, connection: Connection) -> Mapping[str, str]:
         """Return the metadata of KIND that is set."""
         return dict(connection.execute(_KIND).fetchall())
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
-        def work(connection: Connection) -> tuple[Memory | None, int, Head | None]:
+        def work(connection: Connection) -> tuple[Memory | None, int, AuditHead | None]:
             old = self._row(connection, memory_id)
             vector = None if old is None else packing.short_vector(old)
             edited = edit(old)
@@ -174,20 +175,21 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             key = self.audit_chain.key(make=True)
             return kept, written, audit.append(connection, key, edited.who, edited.action, [memory_id], **edited.detail)
 
-        def again(connection: Connection, kept: Sequence[str]) -> tuple[Memory | None, int, Head | None]:
+        def again(connection: Connection, kept: Sequence[str]) -> tuple[Memory | None, int, AuditHead | None]:
             return next(iter(self._read_back(connection, kept)), None), 0, None
 
         kept, written, head = once(
             self.write, f"edit {_digest(memory_id)}", work, lambda done: [memory_id] if done[0] else [], again
         )
         self.audit_chain.save(head)
-        self.wrote(written)
+        self.on_write(written)
         return kept
 
     def _apply(
         self, connection: Connection, memory_id: str, old: Memory | None, vector: packing.Short | None, edited: Edited
     ) -> tuple[Memory | None, int]:
-        """Write what an edit made of a memory, which had a vector; the memory, and how many rows were written."""
+        """Write the result of an edit of a memory that had `vector`; return the memory and the number of rows
+        written."""
         memory = edited.memory
         if memory is None:
             gone = removal.remove(connection, [memory_id])
@@ -195,7 +197,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             return None, len(gone)
         memory.memory_id = memory_id
         check_vectors([memory])
-        own = old is not None and packing.short_vector(memory) is vector  # as it was read: whoever embedded it
+        own = old is not None and packing.short_vector(memory) is vector  # unchanged, whatever embedder it is from
         (kept,), _ = self.insert(connection, [memory], [derive(memory, with_facts=True)], own_vectors=own)
         return kept, 1 if old is None else 2
 
@@ -203,11 +205,11 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
         return None if row is None else rows.to_memory(row, self.codec)
 
-    def wrote(self, number: int) -> None:
-        """Called after rows were written, moved or removed, with how many: time to look after what is derived."""
+    def on_write(self, number: int) -> None:
+        """Maintain derived data; called with the number of rows that were written, moved or removed."""
 
     def _read_back(self, connection: Connection, keys: Sequence[str]) -> list[Memory]:
-        """Return those of some memories that there are, as they are now."""
+        """Return the existing memories among some ids, as they are now."""
         sql = f"{self.dialect.read} WHERE m.id = ?"
         found = (connection.execute(sql, (key,)).fetchone() for key in keys)
         return [rows.to_memory(row, self.codec) for row in found if row is not None]
@@ -226,7 +228,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
                 placed: list[tuple[Any, ...]] = []
                 for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_placeholders(part)})", part):
                     memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
-                    bare = seal is not None and packing.short_vector(memory) is None  # and is to stay so
+                    bare = seal is not None and packing.short_vector(memory) is None  # and stays without
                     memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id), dimension)
                     body = rows.body_values(memory, self.codec, seal)
                     placed.append((tier, memory.bookkeeping.compression_level, *body, row[0]))
@@ -240,58 +242,58 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         if not keys:
             return 0
         moved = self.write(work)
-        self.wrote(moved)
+        self.on_write(moved)
         return moved
 
     def rewrite(self, connection: Connection, seq: int, memory: Memory, seal: Seal, derived: Derived) -> None:
-        """Write the body of a row, encrypted as `seal` says, and what is derived from it, in its place."""
+        """Rewrite the body of a row, encrypted by `seal`, and its derived data."""
         body = rows.body_values(memory, self.codec, seal)
         connection.execute(_REWRITE, (*body, *rows.derived_values(derived), seq))
         facts.replace(connection, seq, facts.to_rows(seq, memory, derived.facts, self.vault, seal.version))
 
     @abstractmethod
     def new_generation(self, connection: Connection) -> None:
-        """Tell every process to read its index anew, and the keys with it."""
+        """Make every process rebuild its index and read the keys again."""
 
     @abstractmethod
-    def renew(self, connection: Connection, *, vectors: bool = True) -> None:
-        """The same after all rows were rewritten; `vectors` where those were, too."""
+    def on_rows_rewritten(self, connection: Connection, *, vectors: bool = True) -> None:
+        """Call after all rows were rewritten, with `vectors` if these were, too; starts a new generation."""
 
-    def make_room(self) -> None:
-        """Called before all vectors are replaced by others, perhaps of another dimension."""
+    def before_reembed(self) -> None:
+        """Call before all vectors are replaced, perhaps by those of another dimension."""
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Derive the index from the rows again."""
+        """Rebuild the index from the rows."""
 
     @abstractmethod
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
-        """Derive the terms of all memories again, or of none where the analyser is the same and that costs much;
-        `all_rows` asks for it anyway. Return how many were written."""
+        """Derive the terms of all memories again; a store may skip it if the analyser has not changed, unless
+        `all_rows`. Return how many rows were written."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Say what this store is: the file, or the server and its version."""
+        """Return a description of the store: the file, or the server and its version."""
 
     @abstractmethod
     def check_storage(self) -> tuple[str, bool, str]:
-        """Check what lies under the rows or beside them: its name, whether it is sound, and how it is."""
+        """Check the storage beside the rows; return (name, whether it is sound, details)."""
 
     def read_raw(self, work: Callable[[Connection], Result]) -> Result:
-        """`read` for whoever looks for damage: nothing is passed over."""
+        """Run `work` to look for damage: damaged rows are not skipped."""
         return self.read(work)
 
     @property
-    def held(self) -> int:
-        """About how many rows there are, as far as this process knows."""
+    def row_estimate(self) -> int:
+        """The approximate number of rows, as far as this process knows."""
         return self.index.size
 
     def _train_if_due(self) -> None:
-        """Learn what the newest memories have in common, for the codec, once there are enough of them to tell."""
-        if self.held < self._train_from or self.codec.has_dictionary:
+        """Train a compression dictionary on the newest memories, once there are enough."""
+        if self.row_estimate < self._train_from or self.codec.has_dictionary:
             return
-        self._train_from = 4 * self.held  # if they have too little in common, later ones may have more
-        if found := dictionaries.trained(self):
+        self._train_from = 4 * self.row_estimate  # try again later if they have too little in common
+        if found := dictionaries.train(self):
             dictionaries.add(self, found)
 
     def _dictionaries(self) -> list[bytes]:
@@ -307,22 +309,22 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
     def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
         detail, key = _because(reason), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> tuple[list[str], Head | None]:
+        def work(connection: Connection) -> tuple[list[str], AuditHead | None]:
             gone = removal.remove(connection, keys)
             trashed = removal.empty(connection, None, keys)
             removed = [*gone, *trashed]
             if not named:
                 forget_ids(connection, removed)
-            return removed, removal.noted(connection, key, who, "forget", removed, named=named, **detail)
+            return removed, removal.log_removal(connection, key, who, "forget", removed, named=named, **detail)
 
         found: list[str]
-        if named:  # a receipt tells ids
+        if named:  # a receipt contains ids
             found, head = once(self.write, "erase", work, lambda done: done[0], lambda _, kept: (kept, None))
         else:
             found, head = self.write(work)
         self.audit_chain.save(head)
         self._unscrubbed |= bool(found)
-        self.wrote(len(found))
+        self.on_write(len(found))
         return found
 
     def repack(self, on_progress: Progress | None = None) -> None:
@@ -331,23 +333,23 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
     def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
         detail, key = _because(reason), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> tuple[list[str], Head]:
+        def work(connection: Connection) -> tuple[list[str], AuditHead]:
             gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
-            return gone, removal.noted(connection, key, who, "set aside", gone, **detail)
+            return gone, removal.log_removal(connection, key, who, "set aside", gone, **detail)
 
         found, head = self.write(work)
         self.audit_chain.save(head)
         self._unscrubbed |= bool(found)
-        self.wrote(len(found))
+        self.on_write(len(found))
         return found
 
     def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
         detail, key = _because("restore"), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> tuple[list[Memory], Head | None]:
-            memories = removal.take_back(connection, self.codec, keys)
+        def work(connection: Connection) -> tuple[list[Memory], AuditHead | None]:
+            memories = removal.restore(connection, self.codec, keys)
             ids = [memory.memory_id for memory in memories]
-            head = removal.noted(connection, key, who, "restore", ids, **detail)
+            head = removal.log_removal(connection, key, who, "restore", ids, **detail)
             derived = [derive(memory, with_facts=True) for memory in memories]
             return self.insert(connection, memories, derived)[0] if memories else [], head
 
@@ -355,22 +357,22 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             self.write,
             "put back",
             work,
-            lambda done: [one.memory_id for one in done[0]],
+            lambda done: [memory.memory_id for memory in done[0]],
             lambda connection, kept: (self._read_back(connection, kept), None),
         )
         self.audit_chain.save(head)
-        self.wrote(len(found))
+        self.on_write(len(found))
         return found
 
     def aside(self) -> list[SetAside]:
-        return self.read(lambda connection: removal.in_trash(connection, self.codec))
+        return self.read(lambda connection: removal.list_trash(connection, self.codec))
 
     def empty_trash(self, now: float, *, who: str) -> list[str]:
         detail, key = _because("grace period over"), self.audit_chain.key(make=True)
 
-        def work(connection: Connection) -> tuple[list[str], Head]:
+        def work(connection: Connection) -> tuple[list[str], AuditHead]:
             gone = removal.empty(connection, now)
-            return gone, removal.noted(connection, key, who, "forget", gone, **detail)
+            return gone, removal.log_removal(connection, key, who, "forget", gone, **detail)
 
         found, head = self.write(work)
         self.audit_chain.save(head)
@@ -381,10 +383,10 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
 
     def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
-        key, told = self.audit_chain.key(make=True), list(memories)
+        key, ids = self.audit_chain.key(make=True), list(memories)
 
-        def work(connection: Connection) -> Head | None:
-            return audit.append(connection, key, who, action, told, **detail)
+        def work(connection: Connection) -> AuditHead | None:
+            return audit.append(connection, key, who, action, ids, **detail)
 
         self.audit_chain.save(once(self.write, "record", work, lambda _: None, lambda *_: None))
 
@@ -413,7 +415,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
 
     @abstractmethod
     def flush(self) -> None:
-        """Write the access counts that wait."""
+        """Write pending access counts."""
 
     def get_meta(self, key: str) -> str | None:
         sql = "SELECT value FROM notes WHERE key = ?"
@@ -496,7 +498,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         return self.read(facts.count)
 
     def _read_facts(self, work: Callable[[Connection], Result]) -> Result:
-        """Read facts, or refuse where the key that was given is not that of the encrypted ones."""
+        """Read facts; raise if the given key is not that of the encrypted ones."""
         self.vault.check()
         return self.read(work)
 
@@ -505,8 +507,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
     def feedback(self, since: float | None = None) -> list[Feedback]:
         return self.read(lambda connection: feedback_rows.read(connection, since))
 
-    def _fetched(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement whose `{}` stands for some of many values."""
+    def _fetch_rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run a statement for many values, some at a time in the place of its `{}`; return all rows."""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             return [
@@ -519,8 +521,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         found: dict[str, Memory] = {}
-        read = rows.to_memory if len(keys) == 1 else rows.readable  # of many, one that is damaged is passed over
-        for row in self._fetched(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
+        read = rows.to_memory if len(keys) == 1 else rows.readable  # of many, damaged ones are skipped
+        for row in self._fetch_rows(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
             memory = read(row, self.codec)
             if memory is not None:
                 found[row[1]] = self.touches.with_pending(memory)
@@ -528,25 +530,25 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         found: dict[int, Memory] = {}
-        for row in self._fetched(f"{self.dialect.read} WHERE m.seq IN ({{}})", seqs):
+        for row in self._fetch_rows(f"{self.dialect.read} WHERE m.seq IN ({{}})", seqs):
             memory = rows.readable(row, self.codec)
             if memory is not None:
                 found[row[0]] = self.touches.with_pending(memory)
         return [(seq, found[seq]) for seq in seqs if seq in found]
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
-        found = dict(self._fetched("SELECT seq, id FROM memories WHERE seq IN ({})", seqs))
+        found = dict(self._fetch_rows("SELECT seq, id FROM memories WHERE seq IN ({})", seqs))
         return [found[seq] for seq in seqs if seq in found]
 
     def recalls_at(self, seqs: Sequence[int]) -> dict[int, int]:
         self.flush()
         sql = "SELECT m.seq, a.count FROM memories m JOIN access a ON a.born = m.born WHERE m.seq IN ({})"
-        return dict(self._fetched(sql, seqs))
+        return dict(self._fetch_rows(sql, seqs))
 
     def vectors_at(self, seqs: npt.NDArray[np.int64], dimension: int) -> npt.NDArray[np.float32]:
         matrix = np.zeros((seqs.size, dimension), np.float32)
         at = {seq: position for position, seq in enumerate(seqs.tolist())}
-        for seq, stored, level in self._fetched(
+        for seq, stored, level in self._fetch_rows(
             "SELECT seq, vector, level FROM memories WHERE seq IN ({})", seqs.tolist()
         ):
             vector = rows.vector_of(stored, level, dimension)
@@ -564,7 +566,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
 
     def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
         def work(connection: Connection) -> list[VectorRow]:
-            noted = self.kind(connection).get("dimension")
+            noted = self.vector_metadata(connection).get("dimension")
             dimension = None if noted is None else int(noted)
             found = connection.execute(
                 "SELECT seq, vector, level, agent, session, type, actor, time FROM memories WHERE seq > ? "
@@ -572,7 +574,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
                 (seq, limit),
             ).fetchall()
             return [
-                VectorRow(row, rows.vector_of(vector, level, dimension), *said) for row, vector, level, *said in found
+                VectorRow(row, rows.vector_of(vector, level, dimension), *fields)
+                for row, vector, level, *fields in found
             ]
 
         return self.read(work)
@@ -595,7 +598,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         wanted = seqs.tolist()
         found = {
             row[0]: rows.text_of(row, self.codec)
-            for row in self._fetched(f"{rows.READ_TEXT} WHERE seq IN ({{}})", wanted)
+            for row in self._fetch_rows(f"{rows.READ_TEXT} WHERE seq IN ({{}})", wanted)
         }
         return [found.get(seq, "") for seq in wanted]
 
@@ -605,7 +608,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             "SELECT tier, sum(length(packed)), sum(unpacked) FROM memories WHERE seq IN ({}) "
             "AND packed IS NOT NULL GROUP BY tier"
         )
-        for tier, packed, unpacked in self._fetched(sql, self.filtered_rows(where).seq.tolist()):
+        for tier, packed, unpacked in self._fetch_rows(sql, self.filtered_rows(where).seq.tolist()):
             known = found.get(tier, Size(0, 0))
             found[tier] = Size(known.packed + packed, known.unpacked + unpacked)
         return found
@@ -619,13 +622,13 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             encrypted_rows.check_comparable(self.encryption, by)
 
     def check_keys(self, index: RecallIndex) -> None:
-        """Refuse to answer with the readable memories alone where the key that was given is not that of the others."""
+        """Raise if the given key is not that of the encrypted memories, instead of leaving them out."""
         if not self.vault.is_whole:
             self.vault.check()
             self.use_keys(index)
 
     def use_keys(self, index: RecallIndex) -> None:
-        """Let an index find encrypted memories, or leave them out where they cannot be read."""
+        """Give the keys to an index, so that it finds encrypted memories; without keys it leaves them out."""
         if self.encryption is None and self.vault.latest is not None and not index.hides_sealed:
             log.warning("without the key of this store its encrypted memories are left out of every answer")
         index.hides_sealed = not self.vault.opens
@@ -638,20 +641,20 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def _padded(values: Sequence[Any]) -> Sequence[Any]:
-    """Values with the last one repeated, so that there are few different statements to prepare."""
+    """Repeat the last value up to a full batch, so that few different statements are prepared."""
     size = min(_FETCH, 1 << (len(values) - 1).bit_length()) if len(values) > _FEW else len(values)
     return [*values, *[values[-1]] * (size - len(values))]
 
 
 def _because(reason: str) -> dict[str, Any]:
-    """Return what the audit log says of a removal: why, and with whose token. Called before the transaction, which
-    another thread may carry out."""
+    """Return the details of a removal for the audit log: reason and token. Call it before the transaction, which
+    another thread may run."""
     token = config.token()
     return {"reason": reason, "token": token} if token else {"reason": reason}
 
 
 def _digest(memory_id: str) -> str:
-    """Return a name for the receipt of an edit that does not tell the memory's id."""
+    """Return a name for the receipt of an edit that does not reveal the memory's id."""
     return blake2b(memory_id.encode(), digest_size=8).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Replace the vectors, or the terms, of every row while others read and write the file.
+"""Replace the vectors, or the terms, of every row while other processes use the store.
 
 New vectors are staged beside the old ones, batch by batch, and replace them in one transaction at the end: a store
 never holds vectors of two embedders, and an interrupted run continues where it stopped."""
@@ -43,21 +43,21 @@ _UNCHANGED = "SELECT 1 FROM memories WHERE seq = ? AND key_version IS ?"
 
 
 def reembed(store: SqlRecords, vectors: MemoryVectors, spec: str | None, on_progress: Progress | None = None) -> int:
-    """Replace all vectors by these; how many rows were embedded by this call."""
+    """Replace all vectors; return how many rows were embedded by this call."""
     total = _count(store, "memories")
     store.write(lambda connection: _begin(connection, store, vectors.embedder.name))
     embedded = 0
-    for _ in range(_PASSES):  # rows that come or move meanwhile; the last few are left to the end
+    for _ in range(_PASSES):  # rows that are added or moved meanwhile; the last few are left to _finish
         fresh = _stage_waiting(store, vectors, total, on_progress)
         embedded += fresh
         if fresh <= _BATCH:
             break
-    store.make_room()
+    store.before_reembed()
     return embedded + store.write(lambda connection: _finish(connection, store, vectors, spec))
 
 
 def _stage_waiting(store: SqlRecords, vectors: MemoryVectors, total: int, on_progress: Progress | None) -> int:
-    """Stage the vectors of all rows that wait, batch by batch; how many."""
+    """Stage the vectors of all rows without one, batch by batch; return how many."""
     done, last = 0, 0
     while True:
         batch = store.read(lambda connection, last=last: _waiting(connection, vectors, last))  # type: ignore[misc]
@@ -107,7 +107,7 @@ def _embedded(
 
 
 def _begin(connection: Connection, store: SqlRecords, name: str) -> None:
-    """Keep what an interrupted run has staged, if it was for the same embedder."""
+    """Delete what an interrupted run has staged, unless it was for the same embedder."""
     target = connection.execute("SELECT value FROM notes WHERE key = 'reembedding'").fetchone()
     if target is None or target[0] != name:
         connection.execute("DELETE FROM staged")
@@ -120,7 +120,7 @@ def _stage(connection: Connection, staged: Sequence[tuple[int, bytes | None]]) -
 
 
 def _finish(connection: Connection, store: SqlRecords, vectors: MemoryVectors, spec: str | None) -> int:
-    """Embed what came in meanwhile and put all new vectors in place, in the caller's transaction."""
+    """Embed the remaining rows and replace all vectors, in the caller's transaction."""
     late, last = 0, 0
     while batch := _waiting(connection, vectors, last):
         _stage(connection, _embedded(store, vectors, batch))
@@ -132,12 +132,12 @@ def _finish(connection: Connection, store: SqlRecords, vectors: MemoryVectors, s
     facts = {"embedder": vectors.embedder.name, "dimension": str(vectors.embedder.dimension)}
     facts |= {} if spec is None else {"embedder_spec": spec}
     connection.executemany(store.dialect.set_meta, list(facts.items()))
-    store.renew(connection)
+    store.on_rows_rewritten(connection)
     return late
 
 
 def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> int:
-    """Derive the terms, attribute hashes and flags of all rows again; how many rows were changed."""
+    """Derive the terms, attribute hashes and flags of all rows again; return how many rows changed."""
     with store.connection() as connection:
         (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
     changed = seen = last = 0
@@ -156,14 +156,14 @@ def reanalyse(store: SqliteRecordStore, on_progress: Progress | None = None) -> 
     def finish(connection: sqlite3.Connection) -> None:
         connection.executemany(store.dialect.set_meta, [("analyser", str(ANALYSER)), ("facts", str(FACTS))])
         if changed:
-            store.renew(connection)
+            store.on_rows_rewritten(connection)
 
     store.write(finish)
     return changed
 
 
 class _Row(NamedTuple):
-    """What is derived from a row, and the version of the keys that it is encrypted with."""
+    """The derived data of a row, and the version of its keys."""
 
     seq: int
     version: int | None
@@ -172,18 +172,18 @@ class _Row(NamedTuple):
 
 
 def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> _Row | None:
-    """Derive everything from a row again; None if it is encrypted and does not open."""
+    """Derive everything from a row again; None if it cannot be decrypted."""
     memory = rows.readable(row, store.codec)
     if memory is None:
         return None
     parts, seal = derive(memory, with_facts=True), rows.seal_of(row)
     version = None if seal is None else seal.version
     found = list(facts.to_rows(row[0], memory, parts.facts, store.vault, version))
-    return _Row(row[0], version, parts if seal is None else encrypted_rows.disguised(parts, seal, store.vault), found)
+    return _Row(row[0], version, parts if seal is None else encrypted_rows.blind(parts, seal, store.vault), found)
 
 
 def _rewrite(connection: sqlite3.Connection, derived: Sequence[_Row]) -> int:
-    """Write what differs; a row that was changed or removed meanwhile is left alone."""
+    """Write what differs; skip rows that were changed or removed meanwhile."""
     changed = 0
     for row in derived:
         values = rows.derived_values(row.derived)

@@ -1,4 +1,4 @@
-"""Remove memories: move them to the trash, restore them, or delete them for good. Each is recorded in the audit log in
+"""Remove memories: move them to the trash, restore them, or delete them permanently. Callers log it in the audit log in
 the same transaction."""
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ...models import Memory
 from ..base import SetAside, Trace
 from ..packing import Codec
 from . import audit, encrypted_rows, feedback, rows
-from .audit_chain import Head
+from .audit_chain import AuditHead
 from .connection import Connection
 
 log = logging.getLogger(__name__)
 
 _PART = 500
-_SEALED = b"\x01"  # how an encrypted memory begins in the trash; zlib never begins so
+_SEALED = b"\x01"  # first byte of an encrypted memory in the trash; zlib data never starts with it
 _VERSION = Struct("<I")
 
 
 def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
-    """Yield what the forgetting curve needs to know of every memory."""
+    """Yield the data of every memory that the forgetting curve needs."""
     newest = dict(connection.execute("SELECT agent, max(step) FROM memories GROUP BY agent").fetchall())
     found = connection.execute(
         "SELECT m.id, m.importance, m.time, coalesce(a.last, m.time), m.agent, m.step, "
@@ -57,7 +57,7 @@ def _pinned(codec: Codec, memory_id: str, sealed: bytes, version: int) -> bool:
 
 
 def remove(connection: Connection, keys: Sequence[str]) -> list[str]:
-    """Take rows and all that refers to them away; the ids that there were."""
+    """Delete rows and everything that refers to them; return the ids that existed."""
     gone = []
     for key in keys:
         row = connection.execute("SELECT seq, born FROM memories WHERE id = ?", (key,)).fetchone()
@@ -84,7 +84,7 @@ def set_aside(connection: Connection, codec: Codec, keys: Sequence[str], now: fl
     return remove(connection, keys)
 
 
-def in_trash(connection: Connection, codec: Codec) -> list[SetAside]:
+def list_trash(connection: Connection, codec: Codec) -> list[SetAside]:
     found = []
     for key, removed, until, data in connection.execute("SELECT id, removed, until, data FROM trash ORDER BY 2, 1"):
         try:
@@ -94,8 +94,8 @@ def in_trash(connection: Connection, codec: Codec) -> list[SetAside]:
     return found
 
 
-def take_back(connection: Connection, codec: Codec, keys: Sequence[str]) -> list[Memory]:
-    """Take memories out of the trash; those whose id is in use again stay there."""
+def restore(connection: Connection, codec: Codec, keys: Sequence[str]) -> list[Memory]:
+    """Restore memories from the trash; those whose id is in use again stay there."""
     taken = []
     for key in keys:
         row = connection.execute(
@@ -108,14 +108,14 @@ def take_back(connection: Connection, codec: Codec, keys: Sequence[str]) -> list
 
 
 def empty(connection: Connection, now: float | None, keys: Sequence[str] | None = None) -> list[str]:
-    """Delete for good what the trash has held long enough, or these."""
+    """Delete expired memories from the trash, or those with these ids."""
     if keys is None:
         keys = [key for (key,) in connection.execute("SELECT id FROM trash WHERE until <= ?", (now,))]
     return [key for key in keys if connection.execute("DELETE FROM trash WHERE id = ?", (key,)).rowcount]
 
 
 def seal_again(connection: Connection, codec: Codec, version: int) -> int:
-    """Put encrypted memories in the trash under new keys; how many of them could not be read."""
+    """Encrypt memories in the trash with new keys; return how many could not be read."""
     unreadable = 0
     for key, data in connection.execute("SELECT id, data FROM trash").fetchall():
         if data[:1] == _SEALED and _VERSION.unpack_from(data, 1)[0] < version:
@@ -142,7 +142,7 @@ def _read(memory_id: str, data: bytes, codec: Codec) -> Memory:
     return Memory.from_dict(json.loads(decompress(data)))
 
 
-def noted(
+def log_removal(
     connection: Connection,
     seal: bytes | None,
     who: str,
@@ -151,7 +151,7 @@ def noted(
     *,
     named: bool = True,
     **detail: Any,
-) -> Head:
-    """Tell the audit log, sealed with its key; without names where an id could tell who it was about."""
-    told = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]
-    return audit.append(connection, seal, who, action, list(told), **detail)
+) -> AuditHead:
+    """Add entries to the audit log; with `named=False`, with hashes instead of ids, which may reveal a person."""
+    ids = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]
+    return audit.append(connection, seal, who, action, list(ids), **detail)

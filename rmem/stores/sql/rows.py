@@ -1,4 +1,4 @@
-"""Convert between a memory and its row: the SQL of the embedded store and the two conversions."""
+"""Convert between a memory and its row in an SQL store, with the statements that read and write rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _INDEX = (
 DERIVED = ("flags", "specific", "words", "terms", "marks", "numbers")
 COLUMNS = ("seq", *MEMORY, "born", *DERIVED)
 KIND = ("analyser", "dimension", "embedder", "embedder_spec")
-"""The metadata keys that say how the terms and vectors of a store were made."""
+"""The metadata keys of the analyser and the embedder of a store."""
 
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 READ = (
@@ -59,7 +59,7 @@ READ_INDEX = f"SELECT {', '.join(_INDEX)} FROM memories WHERE seq > ? AND seq <=
 
 READ_TEXT = "SELECT seq, id, text, packed, sealed, key_version FROM memories"
 
-# json.dumps would make an encoder for every row; contents were copied when they were checked, so they hold no circle.
+# json.dumps would make an encoder for every row; contents were copied when they were checked, so they have no cycles.
 _json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
@@ -105,7 +105,7 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
 
 
 def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
-    """Return a memory from what READ selects; StoreCorruptError for one that is damaged."""
+    """Convert a row of READ to a memory; StoreCorruptError if it is damaged."""
     try:
         return _to_memory(row, codec)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -158,13 +158,12 @@ _CREATED = _paths.index("bookkeeping.creation_time")
 
 
 def _written(one: Field) -> str:
-    """Return the expression that gives the cell of a field of the memory `m`."""
+    """Return the expression for the cell of a field of the memory `m`."""
     return f"None if m.{one.path} is None else str(list(m.{one.path}))" if one.kind == _POINT else f"m.{one.path}"
 
 
 def _checked(one: Field, cell: str) -> str:
-    """Return the expression that tells whether a cell is of the type that we write, as in a damaged file it may not
-    be."""
+    """Return the expression that checks the type of a cell, which may be wrong in a damaged file."""
     sound = _SOUND.get(one.kind, _SOUND["str"]).format(cell)
     return f"({cell} is None or {sound})" if one.nullable else sound
 
@@ -198,7 +197,7 @@ def _check_cells(
     time: Any,
     importance: Any,
 ) -> None:
-    """Refuse a row whose cells are not of the types that we write, as a damaged file may have them."""
+    """Refuse a row whose cells have other types than those written, as in a damaged file."""
     if not (
         isinstance(seq, int)
         and isinstance(agent, str)
@@ -214,7 +213,7 @@ def _check_cells(
 
 
 def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
-    """Return a memory from what READ selects; None for one that is damaged, or encrypted and cannot be opened."""
+    """Convert a row of READ to a memory; None if it is damaged or cannot be decrypted."""
     try:
         return to_memory(row, codec)
     except StoreError as error:
@@ -223,7 +222,7 @@ def readable(row: tuple[Any, ...], codec: Codec) -> Memory | None:
 
 
 def seal_of(row: tuple[Any, ...]) -> Seal | None:
-    """Return how the memory that READ selected is encrypted; None if it is not."""
+    """Return the seal of a row of READ; None if it is not encrypted."""
     return None if row[_SEALED] is None else Seal(row[_SEALED + 1], sealed_fields(row[_SEALED]))
 
 
@@ -233,19 +232,19 @@ _SEALED = 1 + MEMORY.index("sealed")
 def body_of(
     text: str, contents: str | None, packed: bytes | None, codec: Codec, opened: Mapping[str, bytes] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Return a memory's text and contents from its columns, and from what was opened of them."""
+    """Return text and contents of a memory from its columns and its decrypted values."""
     if packed is not None:
         text, body = codec.unpack(packed)
     else:
         body = decoded(contents) if contents else {}
     if opened is not None:
-        text = encrypted_rows.revealed(opened["text"], codec)[0] if "text" in opened else text
-        body = encrypted_rows.revealed(opened["contents"], codec)[1] if "contents" in opened else body
+        text = encrypted_rows.decode_body(opened["text"], codec)[0] if "text" in opened else text
+        body = encrypted_rows.decode_body(opened["contents"], codec)[1] if "contents" in opened else body
     return text, read_beside(text, body)
 
 
 def text_of(row: tuple[Any, ...], codec: Codec) -> str:
-    """Return the text from what READ_TEXT selects; none of an encrypted one that cannot be opened."""
+    """Return the text of a row of READ_TEXT; "" if it cannot be decrypted."""
     _, memory_id, text, packed, sealed, version = row
     if sealed is None:
         return text if packed is None else codec.unpack(packed)[0]
@@ -258,7 +257,7 @@ def text_of(row: tuple[Any, ...], codec: Codec) -> str:
 
 
 def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
-    """Return what the index needs, from what READ_INDEX selects."""
+    """Convert a row of READ_INDEX to a row of the index."""
     (
         seq, original_seq, agent, session, kind, actor, tier, step, time, importance, position, flags,
         specific, words, terms, attribute_hashes, numbers, vector, level,
@@ -296,7 +295,7 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
 
 
 def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.NDArray[np.float32] | None:
-    """Return a row's vector in the full space; None for one that does not fit the store's others."""
+    """Return the uncompressed vector of a row; None if its dimension is not that of the store."""
     if stored is None or (dimension is not None and len(stored) != short_bytes(dimension, level)):
         return None
     short = np.frombuffer(stored, _TYPES[level])
@@ -306,7 +305,7 @@ def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.ND
 def moved_vectors(
     connection: Connection, moves: Iterable[tuple[int, str]], dimension: int | None
 ) -> dict[int, npt.NDArray[np.float32] | None]:
-    """Return the vectors of rows that have moved, as they are kept where they are now; without rows that are gone."""
+    """Return the vectors of moved rows, as compressed in their present tiers, without removed rows."""
     seqs = sorted({seq for seq, _ in moves})
     found: dict[int, npt.NDArray[np.float32] | None] = {}
     for start in range(0, len(seqs), _TOGETHER):

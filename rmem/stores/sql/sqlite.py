@@ -1,5 +1,5 @@
-"""The embedded store: one SQLite file. The rows are the truth; the recall index is derived from them, held in
-memory, cached in the file as segments, and follows other processes' writes by `seq` and by the change log."""
+"""The store in one SQLite file. The recall index is derived from the rows, held in memory, cached in the file as
+segments, and updated with writes of other processes by `seq` and by the change log."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _READ_AHEAD = 8192  # rows read into the index at a time
-_BULK = 256  # memories written together from which on a writer looks after its own index
+_BULK = 256  # memories in one write from which on the writer updates its own index
 
-_COUNTERS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'changes')"  # tables of users have others
+_COUNTERS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'changes')"  # not users' tables
 
 # Append a row if the id is unused, the vector metadata is unchanged and nothing is encrypted.
 _INSERT_ONE = (
@@ -87,7 +87,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._seen = _State(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
-        self._unpacked_rows: int | None = None  # rows and changes behind the last segment; None before the first write
+        self._unpacked_rows: int | None = None  # rows and changes after the last segment; None before the first write
         watch(self)
 
     # Writing
@@ -107,11 +107,11 @@ class SqliteRecordStore(SqlRecords, Forking):
             kept = self.write(self._repeatable(memories, derived))[0]
         else:
             kept = self._put_many(memories, derived)
-        self.wrote(len(memories))
+        self.on_write(len(memories))
         return kept
 
-    def wrote(self, number: int) -> None:
-        """Now and then, pack what was written. Nothing that goes wrong here concerns the caller."""
+    def on_write(self, number: int) -> None:
+        """Write a segment from time to time; log failures."""
         threshold = cache.SEGMENT_FROM if number < _BULK else cache.SEGMENT_BULK
         known, self._unpacked_rows = self._unpacked_rows, (self._unpacked_rows or 0) + number
         if known is None or self._unpacked_rows >= threshold:
@@ -120,8 +120,8 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _repeatable(
         self, memories: Sequence[Memory], derived: Sequence[Derived]
     ) -> Callable[[sqlite3.Connection], tuple[list[Memory], Sequence[Derived]]]:
-        """Return an insert that may be done again after its transaction was rolled back: the ids and steps that it
-        filled in may be those of others by then."""
+        """Return an insert that may be repeated after a rollback: ids and steps that it filled in may be taken by
+        then."""
         given = [(memory.memory_id, memory.step_number) for memory in memories]
 
         def work(connection: sqlite3.Connection) -> tuple[list[Memory], Sequence[Derived]]:
@@ -132,8 +132,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         return work
 
     def _put_one(self, memory: Memory, derived: Derived) -> bool:
-        """Write a new memory of the kind that the last one was, as agents store them one by one; False for others."""
-        vector, sound = memory.embeddings.full_vector, self._sound
+        """Fast path for one new memory in the same vector format; False if it does not apply."""
+        vector, sound = memory.embeddings.full_vector, self._checked_format
         if sound is None or sound[1:] != (self.embedder_identity, None if vector is None else vector.size):
             return False
         if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
@@ -155,7 +155,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         return False
 
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
-        """Write memories, and hand them to an index that is up to date: reading them back costs more."""
+        """Write memories, and add them to the index if that is up to date: reading them again costs more."""
 
         put = self._repeatable(memories, derived)
 
@@ -166,7 +166,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         before, kept, parts, after = self.write(work)
         try:
             with self.index.lock:
-                if not self._loaded and before.row == 0:  # the file was empty, as the index is
+                if not self._loaded and before.row == 0:  # the file was empty
                     self._loaded, self._seen = True, before
                 if self._loaded and self.index.whole and self._seen == before and after.change == before.change:
                     given = enumerate(zip(kept, parts, strict=True), before.row + 1)
@@ -181,8 +181,8 @@ class SqliteRecordStore(SqlRecords, Forking):
         return kept
 
     def scrub(self, *, rewrite: bool = False) -> None:
-        """Make sure that what was removed is nowhere in the file: not in a segment's words, not in the WAL and, with
-        `rewrite`, not in the unused part of a page, where SQLite leaves copies of rows that it moves elsewhere."""
+        """Erase removed memories from segments and the write-ahead log and, with `rewrite`, from unused parts of pages,
+        where SQLite leaves copies of rows that it moves."""
         with self._file.reading() as connection:
             covered = cache.covering_changes(connection)
         if covered is not None:
@@ -193,7 +193,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._unscrubbed = not self._writer.between(self._empty_log)
 
     def _empty_log(self, connection: sqlite3.Connection) -> bool:
-        """Bring the write-ahead log into the file and cut it off, once nobody reads from it."""
+        """Checkpoint and truncate the write-ahead log, once no process reads from it."""
         deadline = time.monotonic() + self._file.timeout
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() > deadline:
@@ -208,7 +208,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             return list(audit.broken(connection, 0 if found is None else found[0], self.audit_chain))
 
     def flush(self) -> None:
-        """Write the access counts that wait; a read-only file keeps none."""
+        """Write pending access counts; drop them for a read-only file."""
         if self.touches and not self._file.read_only:
             self.write(lambda connection: None)
 
@@ -230,7 +230,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     # The index
 
     def read_transaction(self, work: Callable[[], Result]) -> Result:
-        """Run reads in one snapshot of the file, which the index is brought to."""
+        """Run reads in one snapshot of the file, to which the index is updated."""
         if self._snapshot.connection is not None:
             return work()
         with self._file.snapshot() as connection:
@@ -243,7 +243,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         return done
 
     def filtered_rows(self, where: Filter) -> FilteredRows:
-        with self.index.lock:  # so that no other thread brings the index past the snapshot in between
+        with self.index.lock:  # so that no other thread updates the index beyond the snapshot
             self.refresh()
             self.check_keys(self.index)
             return self._filtered.take(where)
@@ -267,11 +267,12 @@ class SqliteRecordStore(SqlRecords, Forking):
             self._try_write_segment(1)
 
     def _is_at(self, state: _State) -> bool:
-        """Whether the index shows the file in this state."""
+        """Whether the index is at this state of the file."""
         return self._loaded and self.index.whole and self._seen == state
 
     def _reach(self, snapshot: sqlite3.Connection) -> None:
-        """Bring the index and a snapshot to the same state: to a newer snapshot if another thread has been faster."""
+        """Bring the index and a snapshot to the same state; to a newer snapshot if another thread has updated the
+        index."""
         now = _state(snapshot)
         if self._is_at(now):
             return
@@ -281,7 +282,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._follow(snapshot)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
-        """Take in the rows and changes since the last look; start anew if that cannot be done."""
+        """Read new rows and changes into the index; rebuild it if that is not possible."""
         now = _state(connection)
         self.vault.follow(data_keys.read(connection))
         known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
@@ -312,14 +313,14 @@ class SqliteRecordStore(SqlRecords, Forking):
             self._seen, self._loaded = now, True
 
     def _load(self, connection: sqlite3.Connection, now: _State, dimension: int | None) -> _State:
-        """Fill the index from the segments; which state of the file that is. Segments are only a cache: whatever is
-        wrong with them, the rows have it all."""
+        """Fill the index from the segments; return the state of the file that it then has. Segments are only a cache:
+        if they are unusable, the rows are read."""
         self.index.clear()
         try:
             loaded = cache.load(connection, self.index, dimension)
         except Exception as error:
             if not connection.in_transaction or (isinstance(error, sqlite3.Error) and not _is_damage(error)):
-                raise  # without its transaction the rest would be read from another state
+                raise  # the rest would be read from another snapshot
             log.warning("the segments are rebuilt from the rows: %s", error, exc_info=True)
             self.index.clear()
             loaded = cache.Loaded(0, None, 1)
@@ -329,8 +330,8 @@ class SqliteRecordStore(SqlRecords, Forking):
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
     ) -> tuple[list[IndexRow], int]:
-        """Return the next rows for the index, and up to which one that is. What is damaged in a row's derived columns
-        is derived again; a row that cannot be read at all is passed over."""
+        """Read the next rows for the index; return them and the number of the last one. Damaged derived columns are
+        derived again; unreadable rows are skipped."""
         bounds = (last, end, _READ_AHEAD)
         try:
             batch = connection.execute(rows.READ_INDEX, bounds).fetchall()
@@ -358,12 +359,12 @@ class SqliteRecordStore(SqlRecords, Forking):
             return None
         seal, derived = rows.seal_of(row), derive(memory)
         if seal is not None:
-            derived = encrypted_rows.disguised(derived, seal, self.vault)
+            derived = encrypted_rows.blind(derived, seal, self.vault)
         return index_row(memory, derived, seq, original_seq, dimension)
 
     def write_segment(self, threshold: int = cache.SEGMENT_FROM) -> None:
-        """Pack the rows behind the last good segment into a new one, if there are enough of them; pack older segments
-        again if much has changed in them; shorten the change log."""
+        """Pack the rows after the last good segment into a new one, if there are at least `threshold`; pack older
+        segments again if much has changed in them; prune the change log."""
         if self._file.read_only:
             return
         distrusted, self._distrusted = self._distrusted, None
@@ -394,7 +395,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._unpacked_rows = 0
 
     def compact(self) -> None:
-        """Pack what the last bulk left behind, or every new process would read it row by row."""
+        """Write a segment of the last bulk, or every new process would read it row by row."""
         self._try_write_segment(cache.SEGMENT_FROM)
 
     def _try_write_segment(self, threshold: int) -> None:
@@ -416,13 +417,13 @@ class SqliteRecordStore(SqlRecords, Forking):
         (generation,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute(f"PRAGMA user_version = {generation + 1}")
 
-    def renew(self, connection: Connection, *, vectors: bool = True) -> None:
+    def on_rows_rewritten(self, connection: Connection, *, vectors: bool = True) -> None:
         assert isinstance(connection, sqlite3.Connection)
         cache.clear(connection)
         self.new_generation(connection)
 
     def rebuild(self) -> None:
-        """Throw the segments away and derive the index from the rows again."""
+        """Delete the segments and rebuild the index from the rows."""
         self.write(cache.clear)
         with self.index.lock:
             self._loaded = False
@@ -430,7 +431,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self.write_segment(1)
 
     def derive_terms(self, on_progress: Progress | None = None, *, all_rows: bool = False) -> int:
-        return reembed.reanalyse(self, on_progress)  # which writes only the rows that differ
+        return reembed.reanalyse(self, on_progress)  # writes only the rows that differ
 
     def describe(self) -> str:
         return f"{self.path}, schema {migrations.HEAD}"
@@ -457,12 +458,12 @@ class SqliteRecordStore(SqlRecords, Forking):
                     return work(connection)
 
     def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Do `work` in a transaction of its own (or one shared with other threads); durable when this returns."""
+        """Run `work` in a transaction, perhaps shared with other threads; durable when this returns."""
         return self._writer.run(work)
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A reading connection: that of this thread's snapshot, if there is one."""
+        """Borrow a reading connection: that of this thread's snapshot, if there is one."""
         held = self._snapshot.connection
         if held is not None:
             yield held
@@ -474,7 +475,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         if self._file.closed:
             return
         try:
-            self._file.hurry()  # closing after a recall must not wait for another process's writes
+            self._file.hurry()  # do not wait for writes of another process
             self.flush()
             if self._encrypted:
                 dictionaries.replace(self)
@@ -485,14 +486,15 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._writer.close()
 
     def after_fork_in_child(self) -> None:
-        """The index may have been in the middle of a change by another thread; what waits is the parent's to write."""
+        """Start with an empty index: a thread of the parent may have been changing it. The parent writes pending
+        counts."""
         self._snapshot = _Snapshot()
         self.index.whole = False
         self.touches.take()
 
 
 def _rewrite(connection: sqlite3.Connection) -> None:
-    """Write all pages anew. The copy that SQLite makes for it may be larger than the memory there is."""
+    """Rewrite all pages (VACUUM), with a temporary copy on disk: it may be larger than memory."""
     connection.execute("PRAGMA temp_store = FILE")
     try:
         connection.execute("VACUUM")
@@ -501,13 +503,13 @@ def _rewrite(connection: sqlite3.Connection) -> None:
 
 
 class _Snapshot(local):
-    """The snapshot that this thread reads from, if it does."""
+    """The snapshot of this thread, if it has one."""
 
     connection: sqlite3.Connection | None = None
 
 
 class _State(NamedTuple):
-    """How far a file has come: its last row, its last change, and how often it was re-embedded."""
+    """The state of a file: its last row, its last change, and how often it was re-embedded."""
 
     row: int
     change: int
@@ -518,7 +520,7 @@ class _State(NamedTuple):
 
 
 def _first_change(connection: sqlite3.Connection, now: _State) -> int:
-    """Return the oldest entry that the change log still has; the next one if it has none."""
+    """Return the oldest entry of the change log; the next number if it is empty."""
     (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
     return now.change + 1 if first is None else int(first)
 

@@ -20,7 +20,7 @@ Link = TypeVar("Link")
 
 
 class Job(Generic[Link, Result]):
-    """One write among those of a transaction."""
+    """One write of a shared transaction."""
 
     __slots__ = ("cancelled", "done", "error", "result", "since", "single", "work")
 
@@ -29,13 +29,13 @@ class Job(Generic[Link, Result]):
         self.single = single
         self.since = time.monotonic()
         self.done = False
-        self.cancelled = False  # its thread was interrupted and waits no longer
+        self.cancelled = False  # its thread was interrupted
         self.result: Result | None = None
         self.error: BaseException | None = None
 
 
-class Groups(Forking, ABC, Generic[Link]):
-    """Runs writes one transaction at a time; whoever gets the lock commits for all who wait."""
+class GroupCommit(Forking, ABC, Generic[Link]):
+    """Runs writes one transaction at a time; the thread that gets the lock commits the waiting writes of all."""
 
     def __init__(self, turn: Lock | RLock | None = None) -> None:
         self._turn = turn or new_lock()
@@ -43,8 +43,8 @@ class Groups(Forking, ABC, Generic[Link]):
         watch(self)
 
     def run(self, work: Callable[[Link], Result], *, single: bool = False) -> Result:
-        """Do `work` inside a transaction that is durable when this returns. A `single` statement is one in itself, if
-        nobody else writes at the same time."""
+        """Run `work` in a transaction that is durable when this returns. A `single` statement needs no explicit
+        transaction if no other thread writes at the same time."""
         job = Job(work, single)
         self._queue.append(job)
         try:
@@ -59,8 +59,8 @@ class Groups(Forking, ABC, Generic[Link]):
         return job.result  # type: ignore[return-value]
 
     def _lead(self, job: Job[Link, Any]) -> None:
-        """Commit this job and all that wait. If this thread is interrupted, only its own job fails: each of the others
-        that were not committed is done by its own thread, which comes next."""
+        """Commit this job and all waiting ones. If this thread is interrupted, only its own job fails: the others that
+        were not committed are run by their own threads."""
         waiting = [self._queue.popleft() for _ in range(len(self._queue))]
         batch = [job, *[one for one in waiting if one is not job and not one.cancelled]]
         self._commit(batch)
@@ -70,22 +70,22 @@ class Groups(Forking, ABC, Generic[Link]):
 
     @abstractmethod
     def _commit(self, batch: list[Job[Link, Any]]) -> None:
-        """Do all jobs in one transaction. Each is done afterwards and has a result or an error."""
+        """Run all jobs in one transaction; each has a result or an error afterwards."""
 
     def after_fork_in_child(self) -> None:
-        self._queue.clear()  # the parent's threads do these
+        self._queue.clear()  # the parent runs these
 
 
-class GroupWriter(Groups[sqlite3.Connection]):
-    """Writes to an SQLite file. Access counts that wait are written along, by the statement `touch`, except with a
-    single statement."""
+class GroupWriter(GroupCommit[sqlite3.Connection]):
+    """Writes to an SQLite file, together with pending access counts, by the statement `touch`, except for a single
+    statement."""
 
     def __init__(self, file: SqliteFile, touches: Touches, touch: str) -> None:
         super().__init__(file.write_lock)
         self._file, self._touches, self._touch = file, touches, touch
 
     def between(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Do `work` while no transaction is under way."""
+        """Run `work` between transactions."""
         with self._turn:
             if self._file.closed:
                 raise closed_error()
@@ -95,7 +95,7 @@ class GroupWriter(Groups[sqlite3.Connection]):
                 raise explain(error, self._file.path) from error
 
     def close(self) -> None:
-        """Close the file once the transaction under way is done."""
+        """Close the file after the running transaction."""
         with self._turn:
             self._file.close()
 
@@ -131,7 +131,7 @@ class GroupWriter(Groups[sqlite3.Connection]):
         except BaseException as error:
             interrupted = not isinstance(error, Exception)
             if interrupted and committing and connection is not None and not connection.in_transaction:
-                batch[0].error = error  # it was too late: everything is on disk
+                batch[0].error = error  # everything is committed already
             else:
                 if connection is not None and not self._file.closed and connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -143,14 +143,14 @@ class GroupWriter(Groups[sqlite3.Connection]):
                 job.done = True
 
     def _attempt(self, connection: sqlite3.Connection, job: Job[sqlite3.Connection, Any]) -> None:
-        """One job of several; if it fails, only its own part of the transaction is undone."""
+        """Run one of several jobs in a savepoint; if it fails, undo only that job."""
         connection.execute("SAVEPOINT job")
         job.error = None
         try:
             job.result = job.work(connection)
         except Exception as error:
             if not connection.in_transaction:
-                raise  # SQLite gave the whole transaction up, as it does when the disk is full
+                raise  # SQLite rolled back the whole transaction, as it does if the disk is full
             connection.execute("ROLLBACK TO job")
             job.error = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
         connection.execute("RELEASE job")

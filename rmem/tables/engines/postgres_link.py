@@ -13,7 +13,18 @@ from typing import Any, TypeVar
 import psycopg
 
 from ...errors import ConfigError, RemanenceError, StoreUnreachableError
-from ...stores.sql.postgres_pool import HOW, READ, SNAPSHOT, WRITE, Attempt, Manner, Pooled, Raw, is_lost, line
+from ...stores.sql.postgres_pool import (
+    CONNECT_OPTIONS,
+    READ,
+    SNAPSHOT,
+    WRITE,
+    Attempt,
+    ConnectionProfile,
+    PooledDatabase,
+    Raw,
+    is_lost,
+    line,
+)
 from ..deadline import left
 from .postgres_errors import translate_error
 from .postgres_values import register
@@ -35,7 +46,7 @@ _SETTINGS = (
     "WHERE rolname = current_user AND rolsuper AND current_setting('temp_file_limit') = '-1'"
 )
 # A plan that is kept knows neither the scores of a search nor an ALTER TABLE.
-_MANNER = Manner(16, _SETTINGS.encode(), register, prepared_after=None)
+_PROFILE = ConnectionProfile(16, _SETTINGS.encode(), register, prepared_after=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +96,7 @@ class _OpenTransaction(local):
     """Whether all of it is done again after a conflict, so that errors have to reach who repeats it."""
 
 
-class Link(Pooled[Connection]):
+class Link(PooledDatabase[Connection]):
     """Connections of tables to one database."""
 
     attempts = 8
@@ -101,37 +112,37 @@ class Link(Pooled[Connection]):
         self.address = address
         self._together = _OpenTransaction()
         self.connect().close()  # a wrong address fails at once, not after the pool's timeout
-        super().__init__(address, _MANNER, size)
+        super().__init__(address, _PROFILE, size)
 
     def connect(self) -> Raw:
         """Open a connection outside the pool, for long use."""
         try:
-            connection = Raw.connect(self.address, **HOW)
+            connection = Raw.connect(self.address, **CONNECT_OPTIONS)
         except psycopg.Error as error:
             raise StoreUnreachableError(f"PostgreSQL does not answer: {line(error)}") from None
-        _MANNER.take(connection)
+        _PROFILE.apply(connection)
         return connection
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """Run a read-only statement of our own, without a transaction."""
-        return self._repeated(None, READ, work)
+        return self._run(None, READ, work)
 
     def read(self, frame: Frame, work: Callable[[Connection], T], *, kind: str = READ) -> T:
         """Run `work` in a read-only transaction; repeat it on a new connection if one is lost."""
-        return self._repeated(frame, kind, work)
+        return self._run(frame, kind, work)
 
     def write(self, frame: Frame, work: Callable[[Connection], T]) -> T:
         """Run `work` in a transaction, durable on return, or when the enclosing `run_in_transaction` returns."""
         connection = self._together.connection
         if connection is None:
-            return self._repeated(frame, WRITE, work)
+            return self._run(frame, WRITE, work)
         try:
             connection.execute(frame.change())
             return work(connection)
         except psycopg.Error as error:
             if self._together.repeated:
                 raise
-            raise self.told(error, frame) from None
+            raise self.to_error(error, frame) from None
 
     @property
     def inside(self) -> bool:
@@ -148,14 +159,14 @@ class Link(Pooled[Connection]):
             finally:
                 self._together.connection = None
 
-        return self._repeated(Frame(), WRITE, run_joined)
+        return self._run(Frame(), WRITE, run_joined)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block as one transaction. It cannot be repeated, so a conflict is an error."""
         tried: Attempt[None] = Attempt()
         try:
-            with self._connection(time.monotonic() + self.waits()) as raw:
+            with self._connection(time.monotonic() + self.timeout()) as raw:
                 tried.begin(raw, Frame(), WRITE)
                 self._together.connection, self._together.repeated = raw, False
                 try:
@@ -165,16 +176,16 @@ class Link(Pooled[Connection]):
                 tried.commit(raw)
         except psycopg.Error as error:
             if not (is_lost(error) and tried.committing and self._was_committed(tried)):
-                raise self.told(error, None) from None
+                raise self.to_error(error, None) from None
 
-    def waits(self) -> float:
+    def timeout(self) -> float:
         return PATIENCE
 
     def open(self) -> Raw:
         return self.connect()
 
-    def told(self, error: psycopg.Error, frame: Frame | None) -> RemanenceError:
+    def to_error(self, error: psycopg.Error, frame: Frame | None) -> RemanenceError:
         return translate_error(error, (frame or Frame()).schema)
 
-    def hand(self, raw: Raw) -> Connection:
+    def wrap(self, raw: Raw) -> Connection:
         return raw

@@ -1,4 +1,4 @@
-"""Looking after the memories of a workspace: tiers, and what has faded."""
+"""Maintenance of the memories of a workspace: tiers, pruning, retention, quality of recall and the doctor."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ async def maintenance(
             raise InputError("prune must have below, max_count or max_bytes", field="prune")
         if not policy.grace_days:
             access.need(Role.ADMIN)
-    return json_response(await access.write(_tended, access, form.get("agent"), policy, dry_run))
+    return json_response(await access.write(_maintain, access, form.get("agent"), policy, dry_run))
 
 
-def _tended(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool) -> Document:
+def _maintain(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool) -> Document:
     if agent is not None:
         checks.name("agent", agent)
     with config.acting(access.member, access.token_id):
@@ -75,10 +75,10 @@ async def retention(
     """`bins` counts memories by tenths of retention, from 0 to 1. `next` are the most faded that are not pinned, with
     the time at which each falls below the policy's `below` (0.05 without it) if nobody uses it."""
     policy = ForgettingPolicy.of(form.get("policy") or {})
-    return json_response(await access.read(_retained, access, policy, checks.whole("limit", form.get("limit", 20))))
+    return json_response(await access.read(_retention, access, policy, checks.whole("limit", form.get("limit", 20))))
 
 
-def _retained(access: Access, policy: ForgettingPolicy, limit: int) -> Document:
+def _retention(access: Access, policy: ForgettingPolicy, limit: int) -> Document:
     now, bins, known = time.time(), [0] * _BINS, list[tuple[float, Trace]]()
     for trace in access.brain.store.traces():
         retained = policy.retention_of(trace, now)
@@ -87,7 +87,7 @@ def _retained(access: Access, policy: ForgettingPolicy, limit: int) -> Document:
             known.append((retained, trace))
     below = 0.05 if policy.below is None else policy.below
     fading: list[Document] = []
-    for retained, trace in sorted(known, key=lambda one: one[0]):
+    for retained, trace in sorted(known, key=lambda item: item[0]):
         if len(fading) >= min(limit, _MOST):
             break
         memory = access.brain.get(trace.memory_id)
@@ -112,10 +112,10 @@ async def quality(
 async def examination(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> Response:
     """What `rmem doctor` finds, which reads all of the store; on one's own store also whether hooks and sharing work.
     `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered."""
-    return json_response(await access.read(_examined, access))
+    return json_response(await access.read(_examine, access))
 
 
-def _examined(access: Access) -> Document:
+def _examine(access: Access) -> Document:
     found = doctor.examine(access.address)
     if access.service.settings.own_store is not None:
         from ...team import health
@@ -123,8 +123,8 @@ def _examined(access: Access) -> Document:
 
         found += health.findings(state_of_agents(Path.cwd(), access.address))
     else:  # where the server keeps things concerns its operator alone
-        found = [replace(one, detail="") if one.name in ("store", "versions") else one for one in found]
-    return {"findings": [asdict(one) for one in found], "latencies": access.service.metrics.latencies()}
+        found = [replace(item, detail="") if item.name in ("store", "versions") else item for item in found]
+    return {"findings": [asdict(item) for item in found], "latencies": access.service.metrics.latencies()}
 
 
 @router.get(
@@ -137,8 +137,8 @@ async def pruned(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Resp
 
 
 def _aside(access: Access) -> Document:
-    aside = [one for one in access.brain.store.aside() if is_visible(access, one.memory.place)]
+    aside = [item for item in access.brain.store.aside() if is_visible(access, item.memory.place)]
     return {
-        "memories": [memory_document(one.memory) for one in aside],
-        "until": {one.memory.memory_id: one.until for one in aside},
+        "memories": [memory_document(item.memory) for item in aside],
+        "until": {item.memory.memory_id: item.until for item in aside},
     }
