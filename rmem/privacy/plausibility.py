@@ -60,7 +60,7 @@ _FILE = re.compile(
 _LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-)+")
 """Words for people: of another script, or one that begins with a capital."""
 _IDENTIFIER = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_]*(?:[a-z0-9]|_)(?:Secret|Key|Token|Password|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
+    r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
 _SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
