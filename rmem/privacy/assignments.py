@@ -42,15 +42,17 @@ _TAIL = re.compile(
     (?:[_-]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
     (?:\\?["'`]?\]?(?:\[[0-9]*\])?(?:[ \t]{0,20}|\n)(?::?\s{0,3}(?:str|String|string)\s{0,3}(?==))?  # password: str = …
        (?:=>|:{1,3}=|\?=|\.=|\+=|(?P<compared>!==?|={2,3})|=|:|：)[ \t]{0,20}(?:\n[ \t]{1,20}(?=["'`]))?(?:@(?=["']))?
+      |[ ]-[ ](?=["'])|[ ]?(?P<cell>\|)[ ]?(?=[^\s|]{12})                   # token - '…', token | …
       |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
-      |(?P<spaced>[ \t]+)(?=["'`])                                         # WITH PASSWORD '…'
+      |(?P<spaced>[ \t]+)(?=["'])                                         # WITH PASSWORD '…'
       |["']\s+value\s{0,3}=\s{0,3}(?=["'])                        # <add key="Password" value="…"
       |["']\s{0,3}\{[^{}]{0,80}?\bdefault\s{0,9}=\s{0,3}(?=["'])     # variable "token" { default = "…"
       |>\s{0,20}(?=[^<>\s]+\s{0,20}</)                            # <password>…</password>
+      |>\{(?:[\w-]{1,40}[ ]){0,2}(?=[^<>\s{}]+\}</)              # <secret>{…}</secret>
       |[ ](?:for|für|pour|para|per|of|von)[ ][\w@.'-]{1,30}(?:[ ][\w@.'-]{1,20})?:\s{1,3}   # password for bob: …
       |["']?\n\s{0,20}(?:-\s)?["']?value["']?\s{0,3}[:=]\s{0,3}   # name: KEY / value: …
     )(?!\n)
-    (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])(?P<quoted>(?:(?!(?P=mark))[^\n]){1,512}?)(?P=mark)
+    (?:(?:[bfru]{1,2})?(?P<mark>\\?["'`])[ ]?(?P<quoted>(?:(?!(?P=mark))[^\n]){1,2048}?)[ ]?(?P=mark)
       |(?P<bare>[^\s"'`\\]{4,512}))""",
     re.VERBOSE,
 )
@@ -58,6 +60,19 @@ _SPACED = re.compile(r"""\s+(?:[057]\s+)?["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
 _SAID = re.compile(
     r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]["'`„“«]?(?P<bare>[^\s"'`“”»\\]{6,128})"""
 )
+_RANDOM = re.compile(
+    r"(?!AAAA|MII|sha\d)(?=(?:[^0-9]*[0-9]){3})(?=(?:[^A-Za-z]*[A-Za-z]){8})(?=[^g-zG-Z]*[g-zG-Z])"
+    r"[A-Za-z0-9_+/.~-]{20,512}={0,2}"
+)
+"""What only a machine writes: no hash, no UUID, no public key. It is a secret behind any name that ends in "key"."""
+_LOOKED_UP = re.compile(
+    r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
+    r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range)[_ .-]?$"
+)
+"""What keys of data are called."""
+_SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
+_NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
 _MACHINE_MADE = re.compile(r"[0-9a-f]{32,}|(?=\S*[0-9]\S*[0-9])[A-Za-z0-9_-]{40,}")
 _WORD = re.compile(r"[a-z][a-z-]{5,30}(?=[\"'`])")
 _PLACE = re.compile(r"pass|secret|token|key|field|param|value|prompt|input", re.IGNORECASE)
@@ -71,7 +86,7 @@ _SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$|\benable\s+$|\
 _CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
 _IN_URL = re.compile(r"://[^\s/]*$")
 _IS = re.compile(r" (?:(?:is|was|ist|lautet|es|est|é|è|jest)(?: now|:)?|(?:changed |reset |set )?to) ")
-_HEADER = re.compile(r"\b(Bearer|Basic|token|Token|(?<=uthorization: )[A-Z]{3,12})\s+([A-Za-z0-9._~+/=-]{12,4096})")
+_HEADER = re.compile(r"\b(Bearer|Basic|token|Token|(?<=uthorization: )[A-Z]{3,12})[ \t]+([A-Za-z0-9._~+/=-]{12,4096})")
 _CREDENTIAL = re.compile(
     r"""(?:Credentials?|BasicAuth)\(\s{0,9}["'][^"'\n]{1,64}["']\s{0,3},\s{0,9}(["'])(?P<value>[^"'\n]{4,128})\1"""
 )
@@ -135,9 +150,9 @@ def assigned(text: str) -> Iterator[Finding]:
         while at >= 0:
             key = form.match(lowered, at)
             at += len(stem)
-            if key and (stem != "key" or _KEY_OF.search(lowered, max(0, key.start() - 12), key.start())):
+            if key:
                 value = _behind(text, key, chosen)
-                if value:
+                if value and (stem != "key" or _is_of_secret(lowered, key.start(), text[value.start : value.end])):
                     yield value
                     at = max(at, value.end)  # a value may stand before its name
             at = lowered.find(stem, at)
@@ -163,6 +178,15 @@ def assigned(text: str) -> Iterator[Finding]:
                     yield Finding(found.start(1), found.end(1), "secret", "cookie", found.group(1))
 
 
+def _is_of_secret(lowered: str, at: int, value: str) -> bool:
+    """Whether the "key" at this place is one that opens something, by what is said before it or by its value."""
+    if _KEY_OF.search(lowered, max(0, at - 12), at):
+        return True
+    if lowered[at - 1 : at] in ("?", "&") and "=" not in value:
+        return len(value) >= 16  # of a URL
+    return _RANDOM.fullmatch(value) is not None and not _LOOKED_UP.search(lowered, max(0, at - 14), at)
+
+
 def _is_plain_word(value: str) -> bool:
     """Whether a word without quotes is a value, and not the name of one or a placeholder."""
     return not is_placeholder(value) and not (is_name(value) and _PLACE.search(value))
@@ -184,6 +208,12 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     start, end = key.span()
     if key.group() in _SHORT and start and text[start - 1].isalpha() and not _begins(text, start):
         return None  # compass, but dbPass and requirepass
+    if text[end : end + 2] in (":+", ":?") or (
+        key.group() == "psk" and text[start - 1 : start] in ("!", "+", "-", ":")
+    ):
+        return None  # ${PASSWORD:+given} of a shell, a list of ciphers
+    if _SENTENCE.search(text, max(0, start - 60), start) and text[end : end + 1] in ('"', "'"):
+        return None  # "Enter your password": "…" for translators
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
@@ -194,7 +224,7 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         before = text[max(0, start - 80) : start]
         if _FLAG.search(before) or _SETTING.search(before):
             found = _SPACED.match(text, end)
-        elif chosen and _IS.match(text, end):
+        elif _IS.match(text, end):
             found, said = _SAID.match(text, end), True
         elif compared := _COMPARED.search(text, max(0, start - 180), start):
             first, last = compared.span(2)
@@ -203,7 +233,7 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # a list of words
     elif found["spaced"] and key.group() not in ("password", "passwd", "identified by"):
         return None  # cannot pass 'x'
-    if found is None:
+    if found is None or (chosen and found.groupdict().get("cell")):
         return None
     quoted = found.groupdict().get("quoted") is not None
     first, last = found.span("quoted" if quoted else "bare")
@@ -218,7 +248,13 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return (
             Finding(first, last, "secret", "assignment", text[first:last]) if _is_plain_word(text[first:last]) else None
         )
+    if said and not chosen and not _is_made(text[first:last]):
+        return None  # the token is expired
     return _finding(text, first, last, chosen, quoted, key.group(), said)
+
+
+def _is_made(value: str) -> bool:
+    return _RANDOM.fullmatch(value) is not None or _MACHINE_MADE.fullmatch(value) is not None
 
 
 def _finding(

@@ -31,7 +31,8 @@ _WORDS = frozenset(
     integer number bool boolean object array any required optional invalid incorrect wrong missing expired empty unset
     default changeme-please falsch oublié inherit identifier bearer basic oauth oauth2 user username login admin-only
     value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
-    refresh access same reset forgot valid disabled enabled unknown""".split()
+    refresh access same reset forgot valid disabled enabled unknown argon2 argon2i argon2id bcrypt md5 pbkdf2 scrypt
+    sha1 sha256 sha512 ed25519""".split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
@@ -47,10 +48,21 @@ _OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but no
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
 _REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
-    r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,4}|"
+    r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
 )
-_VERSION = re.compile(r"[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?")  # what a package needs
+_VERSION = re.compile(r"[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?")  # what a package needs
+_TAG = re.compile(r'\w+:\\?"')  # `json:"password"` of a field
+_EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+\(")
+_FILE = re.compile(
+    r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
+)
+_LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-)+")
+"""Words for people: of another script, or one that begins with a capital."""
+_IDENTIFIER = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
+)
+_REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
 _SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
@@ -78,7 +90,7 @@ def is_password(value: str, *, quoted: bool) -> bool:
         return False
     if (_NAMES_ITSELF.search(value) and _SLUG.fullmatch(value)) or _SELECTOR.fullmatch(value):
         return False
-    if _VERSION.fullmatch(value):
+    if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value):
         return False
     letter = any(one.isalpha() for one in value)
     digit = any(one.isdigit() for one in value)
@@ -119,10 +131,14 @@ def is_mixed(value: str) -> bool:
 
 def _is_literal(value: str, quoted: bool) -> bool:
     """No expression of a program, no path."""
-    if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value:
+    if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value or _TAG.match(value):
+        return False
+    if _FILE.fullmatch(value):
         return False
     if quoted:
         return not _REST_OF_CODE.match(value)
+    if value.startswith("[]") or _EXPRESSION.match(value) or _IDENTIFIER.fullmatch(value):
+        return False
     if _CHAIN.fullmatch(value):
         if _NAMES_ITSELF.search(value):
             return False

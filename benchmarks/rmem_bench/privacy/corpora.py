@@ -13,6 +13,7 @@ import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from .samples import read_labelled
 
 Mark = tuple[int, int, str]
 
-SECRETS_ONLY = ("gitleaks", "noseyparker", "detect-secrets")
+SECRETS_ONLY = ("gitleaks", "noseyparker", "trufflehog", "detect-secrets")
 """Corpora that mark secrets and leave the addresses that stand beside them unmarked."""
 PARTS = ("all", "development", "test")
 
@@ -208,6 +209,53 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return re.compile(python_pattern(pattern))
     except re.error:
         return None  # syntax of another engine
+
+
+# TruffleHog (AGPL-3.0): the patterns that its detectors are tested with
+
+_GO_NAMED = re.compile(r'^\s*(?:const\s+|var\s+)?(\w+)\s*:?=\s*(`[^`]*`|"(?:[^"\\\n]|\\.)*")\s*$', re.MULTILINE)
+_GO_CASE = re.compile(r'name:\s*"([^"]*)",\s*input:\s*(.*?),\s*want:\s*\[\]string\{(.*?)\}', re.DOTALL)
+_GO_FORMAT = re.compile(r"fmt\.Sprintf\((.*)\)\s*$", re.DOTALL)
+_GO_TERM = re.compile(r'`[^`]*`|"(?:[^"\\\n]|\\.)*"|\b[A-Za-z_]\w*\b')
+
+
+def trufflehog(folder: Path) -> Iterator[Sample]:
+    """What each detector has to find, unless it tells an id or an address joined to it."""
+    for path in sorted((folder / _TRUFFLEHOG).glob("*/**/*_test.go")):
+        code = path.read_text("utf-8")
+        names = {found[1]: _go_text(found[2]) for found in _GO_NAMED.finditer(code)}
+        source = path.parent.relative_to(folder / _TRUFFLEHOG).parts[0]
+        for case, written, told in _GO_CASE.findall(code):
+            text = _go_input(written, names)
+            wanted = [_go_value(term, names) for term in _GO_TERM.findall(told)]
+            if text is None or "invalid" in case or not wanted or _REPEATED.search(text):
+                continue
+            marks = sorted(
+                {(text.index(one), text.index(one) + len(one), "secret") for one in wanted if one and one in text}
+            )
+            if marks and all(one and one in text and len(one) >= _SHORTEST for one in wanted):
+                yield Sample("trufflehog", source, text, tuple(marks), setting="assigned")
+
+
+def _go_value(term: str, names: dict[str, str]) -> str | None:
+    return _go_text(term) if term[0] in '`"' else names.get(term)
+
+
+def _go_input(written: str, names: dict[str, str]) -> str | None:
+    formatted = _GO_FORMAT.match(written.strip())
+    terms = [_go_value(term, names) for term in _GO_TERM.findall(formatted[1] if formatted else written)]
+    if not terms or None in terms or (formatted is None and len(terms) != 1):
+        return None
+    form, *values = terms
+    if formatted is None:
+        return form
+    parts = str(form).split("%s")
+    return (
+        None if len(parts) != len(values) + 1 else "".join(chain.from_iterable(zip(parts, [*values, ""], strict=True)))
+    )
+
+
+_TRUFFLEHOG = "pkg/detectors"
 
 
 # detect-secrets (Apache-2.0) and Presidio (MIT): the parameters of their tests
@@ -430,6 +478,7 @@ _READERS: dict[str, Reader] = {  # what a folder holds, and who reads it
     "config/gitleaks.toml": gitleaks,
     _NOSEYPARKER: noseyparker,
     "detect_secrets/plugins": detect_secrets,
+    _TRUFFLEHOG: trufflehog,
     "presidio-analyzer/tests": presidio,
     "data/synth_dataset_v2.json": presidio_research,
     ".git": real_text,
