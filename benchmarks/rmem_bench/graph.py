@@ -58,7 +58,7 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
         _fill(brain, count, seed, tell)
         held = len(brain.graph)
     with Brain(folder / "graph.db", embedder="none") as brain:
-        before = process.memory_info().rss
+        before = process.memory_info()
         graph = brain.graph
         chosen = random.Random(seed + 1)
         known = [subject for subject, _, _ in triples(min(count, 20_000), seed)]
@@ -72,7 +72,9 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
             },
             calls,
         )
-        grown = process.memory_info().rss - before
+        after = process.memory_info()
+        grown = after.rss - before.rss
+        mapped = after.shared - before.shared
     with sqlite3.connect(folder / "plain.db") as plain:
         plain.execute("CREATE TABLE facts (subject TEXT, relation TEXT, object TEXT, time FLOAT)")
         plain.executemany("INSERT INTO facts VALUES (?, ?, ?, 0)", triples(count, seed))
@@ -116,6 +118,7 @@ def measure(count: int, calls: int, seed: int, folder: Path, tell: Callable[[int
     return {
         "facts": held,
         "rss_growth_mb": round(grown / 2**20, 1),
+        "mapped_growth_mb": round(mapped / 2**20, 1),
         "networkx_rss_growth_mb": round(network_grown / 2**20, 1),
         "file_mb": round((folder / "graph.db").stat().st_size / 2**20, 1),
         "ours": {name: one.summary() for name, one in ours.items()},
@@ -177,7 +180,8 @@ def graph(count: int, calls: int, seed: int, texts: Path | None, as_json: bool) 
         click.echo(json.dumps(found, indent=2))
         return
     click.echo(
-        f"{found['facts']:,} facts, {found['file_mb']} MB; asking grew this process by {found['rss_growth_mb']} MB "
+        f"{found['facts']:,} facts, {found['file_mb']} MB; asking grew this process by {found['rss_growth_mb']} MB, "
+        f"{found['mapped_growth_mb']} MB of them pages of the file "
         f"(networkx: {found['networkx_rss_growth_mb']} MB)"
     )
     for name, ours in found["ours"].items():
