@@ -31,10 +31,10 @@ def path(tmp_path):
     return tmp_path / "tables.db"
 
 
-def test_patterns_match_in_a_process_that_only_queries():
+def test_patterns_match_in_a_process_that_only_queries(path):
     """Here other tests have imported every module of the engine."""
     sql = "SELECT 'abc' LIKE 'a%', 'abc' ILIKE 'A_C', 'foobar' ~ 'o+b', regexp_replace('foo', 'o', '0')"
-    code = f"from rmem.tables.workspace import Workspace\nprint(Workspace(':memory:').query({sql!r}).rows)"
+    code = f"from rmem.tables.workspace import Workspace\nprint(Workspace({str(path)!r}).query({sql!r}).rows)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "[(True, True, True, 'f0o')]\n", done.stderr
 
