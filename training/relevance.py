@@ -1,10 +1,14 @@
 """Trains the weights of rmem/recall/relevance.py, and shows how far they hold on sets that they were not trained on.
 
     python benchmarks/multilingual.py xquad JGLUE --out sets
-    python training/relevance.py --train history.json.gz longmemeval.json.gz sets/*-dev.json.gz --check locomo.json.gz
+    python benchmarks/headings.py sets/docs.json.gz CLONE…
+    python training/relevance.py --train history.json.gz longmemeval.json.gz sets/docs.json.gz sets/*-dev.json.gz \\
+        --check locomo.json.gz beam.json.gz memdaily-zh.json.gz
 
 Each set is asked its own questions and, as questions without an answer, as many of its other stores (where it has one
-store, of its other half). The first hits count most. Sets whose licence allows no training are only checked."""
+store, of its other half). Sets to train on are also cut down to stores of ten to twenty memories: a guess among few is
+right oftener than among thousands. The first hits count most. Sets whose licence allows no training are only
+checked."""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ import gzip
 import json
 import math
 import random
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rmem import Brain
-from rmem.recall.relevance import FEATURES, OF_ANOTHER, features
+from rmem.recall.relevance import OF_ANOTHER, SIGNALS
 
 Floats = npt.NDArray[np.float64]
 LATER = 0.3  # what a hit behind the first counts
 RIDGE = 1e-3
+SMALL = 10  # memories of a store that was cut down, up to twice as many
 MODES = {"hybrid": "hybrid", "no vectors": "hybrid", "lexical": "lexical", "vector": "vector"}
 
 
@@ -43,75 +49,113 @@ class Shown(NamedTuple):
         return weight / weight.sum()
 
 
+class Asked(NamedTuple):
+    """A store, its questions, and questions that it cannot answer."""
+
+    store: dict[str, Any]
+    own: Sequence[dict[str, Any]]
+    strange: Sequence[dict[str, Any]]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", type=Path, nargs="+", required=True)
     parser.add_argument("--check", type=Path, nargs="*", default=[])
     parser.add_argument("--embedder", default="static")
-    parser.add_argument("--most", type=int, default=400, help="questions of a set, and as many without an answer")
+    parser.add_argument("--most", type=int, default=300, help="questions of a set, and as many without an answer")
     given = parser.parse_args()
-    for name in MODES:
-        train = {path.name.partition(".")[0]: shown(path, name, given.embedder, given.most) for path in given.train}
-        check = {path.name.partition(".")[0]: shown(path, name, given.embedder, given.most) for path in given.check}
-        weights = fitted(train)
-        print(f'    "{name}": ({", ".join(f"{value:.2f}" for value in weights)}),')
-        for set_name, one in train.items():
-            others = fitted({key: other for key, other in train.items() if key != set_name})
-            print("      trained without it:", judged(set_name, one, others))
-        for set_name, one in check.items():
-            print("      never trained on:  ", judged(set_name, one, weights))
+    train: dict[str, dict[str, Shown]] = {}
+    check: dict[str, dict[str, Shown]] = {}
+    for path in given.train:
+        for name, asked in (("", _whole(path, given.most)), (" in small stores", _small(path, given.most // 2))):
+            train[path.name.partition(".")[0] + name] = shown(path, asked, given.embedder)
+    for path in given.check:
+        check[path.name.partition(".")[0]] = shown(path, _whole(path, given.most), given.embedder)
+    for mode in MODES:
+        every = {name: one[mode] for name, one in train.items()}
+        weights = fitted(every)
+        print(f'    "{mode}": ({", ".join(f"{value:.2f}" for value in weights)}),')
+        for name, one in every.items():
+            others = fitted({key: other for key, other in every.items() if _kind(key) != _kind(name)})
+            print("      trained without its kind:", judged(name, one, others))
+        for name, found in check.items():
+            print("      never trained on:        ", judged(name, found[mode], weights))
 
 
-def shown(path: Path, name: str, embedder: str, most: int) -> Shown:
-    """Ask a set its own questions and those of others."""
-    mode, settings = MODES[name], {"dense": 0.0} if name == "no vectors" else {}
-    given = json.loads(gzip.decompress(path.read_bytes()))
-    stores, rng = given["stores"], random.Random(0)
-    elsewhere = _twin(path) if len(stores) == 1 else []
-    every = [(store, question) for store in stores for question in store["questions"]]
+def _kind(name: str) -> str:
+    """The kind of a set: what stands before the first dash or space; all that was made from SQuAD is one kind."""
+    return "squad" if "squad" in name else name.partition("-")[0].partition(" ")[0]
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], list[tuple[int, dict[str, Any]]], list[dict[str, Any]]]:
+    """Return the stores of a set, their questions, and those of its other half if it has one store."""
+    stores = json.loads(gzip.decompress(path.read_bytes()))["stores"]
+    every = [(at, question) for at, store in enumerate(stores) for question in store["questions"]]
+    return stores, every, _twin(path) if len(stores) == 1 else []
+
+
+def _whole(path: Path, most: int) -> Iterator[Asked]:
+    stores, every, elsewhere = _read(path)
+    rng = random.Random(0)
     chosen = rng.sample(every, min(most, len(every)))
-    rows: list[Floats] = []
-    right: list[float] = []
-    first: list[bool] = []
-    of_another: list[bool] = []
-    for store in stores:
-        own = [question for where, question in chosen if where is store]
-        others = elsewhere or [question for where, question in every if where is not store]
-        strange = rng.sample(others, min(len(others), max(len(own), most // len(stores))))
+    for at, store in enumerate(stores):
+        own = [question for where, question in chosen if where == at]
+        others = elsewhere or [question for where, question in every if where != at]
+        yield Asked(store, own, rng.sample(others, min(len(others), len(own))))
+
+
+def _small(path: Path, most: int) -> Iterator[Asked]:
+    """Cut stores down to a right memory and others, half of the time its neighbours."""
+    stores, every, elsewhere = _read(path)
+    rng = random.Random(0)
+    for _ in range(most):
+        at, question = rng.choice(every)
+        memories = stores[at]["memories"]
+        size, right = min(SMALL + rng.randrange(SMALL), len(memories)), rng.choice(question["relevant"])
+        start = max(0, min(right - rng.randrange(size), len(memories) - size))
+        near = rng.random() < 0.5
+        kept = range(start, start + size) if near else sorted({right, *rng.sample(range(len(memories)), size)})
+        place = {old: new for new, old in enumerate(kept)}
+        own = {**question, "relevant": [place[old] for old in question["relevant"] if old in place]}
+        others = elsewhere or [other for where, other in every if where != at]
+        yield Asked({"memories": [memories[old] for old in kept]}, [own], [rng.choice(others)])
+
+
+def shown(path: Path, stores: Iterator[Asked], embedder: str) -> dict[str, Shown]:
+    """Ask stores in every mode."""
+    given = json.loads(gzip.decompress(path.read_bytes()))
+    found: dict[str, list[tuple[list[float], bool, bool, bool]]] = {mode: [] for mode in MODES}
+    for store, own, strange in stores:
         if not own and not strange:
             continue
         with Brain(":memory:", embedder=embedder) as brain:
             kept = brain.remember_many([_fields(memory) for memory in store["memories"]])
             place = {memory.memory_id: at for at, memory in enumerate(kept)}
             for question, known in [*((one, True) for one in own), *((one, False) for one in strange)]:
-                hits = _asked(brain, store, question, known, mode=mode, settings=settings)
-                if not hits:
-                    continue
-                told = [hit.explanation for hit in hits]
-                asked = told[0].asked or {}
-                total = sum(asked.values()) or 1.0
-                words = np.array([one.bm25 / total if asked else one.bm25 for one in told], np.float32)
-                scores = np.array([hit.score for hit in hits], np.float32)
-                cosines = np.array([one.cosine or 0.0 for one in told], np.float32)
-                if mode == "lexical":
-                    scores = words
-                rows.append(features(words, cosines, scores, len(asked) if mode == "hybrid" else 0))
                 wanted = _wanted(given, store, question) if known else set()
-                right += [_unit(given, store, place[hit.memory.memory_id]) in wanted for hit in hits]
-                first += [at == 0 for at in range(len(hits))]
-                named = any(note.startswith("the question names") for note in told[0].notes)
-                of_another += [
-                    named and hit.memory.actor is not None and not one.components.get("actor")
-                    for hit, one in zip(hits, told, strict=True)
-                ]
-    return Shown(np.concatenate(rows), np.array(right, float), np.array(first), np.array(of_another))
+                for mode, rows in found.items():
+                    settings = {"dense": 0.0} if mode == "no vectors" else {}
+                    hits = _asked(brain, store, question, known, mode=MODES[mode], settings=settings)
+                    for at, hit in enumerate(hits):
+                        why = hit.explanation
+                        named = any(note.startswith("the question names") for note in why.notes)
+                        another = named and hit.memory.actor is not None and not why.components.get("actor")
+                        right = _unit(given, store, place[hit.memory.memory_id]) in wanted
+                        if why.signals:
+                            rows.append(([why.signals[name] for name in SIGNALS], right, at == 0, another))
+    return {mode: _columns(rows) for mode, rows in found.items()}
+
+
+def _columns(rows: Sequence[tuple[list[float], bool, bool, bool]]) -> Shown:
+    found, right, first, of_another = zip(*rows, strict=True)
+    return Shown(np.array(found), np.array(right, float), np.array(first), np.array(of_another))
 
 
 def fitted(kinds: dict[str, Shown]) -> Floats:
-    """A constant and the weights, by Newton's method. Each kind of memories counts the same, in however many languages:
-    the part of a set's name before the first dash is its kind."""
+    """A constant and the weights, by Newton's method. Each kind of memories counts the same, in however many languages
+    and sizes."""
     sets = list(kinds.values())
-    kind = [name.partition("-")[0] for name in kinds]
+    kind = [_kind(name) for name in kinds]
     found, right = np.concatenate([one.found for one in sets]), np.concatenate([one.right for one in sets])
     given = OF_ANOTHER * np.concatenate([one.of_another for one in sets])
     weight = np.concatenate([one.weight / kind.count(name) for one, name in zip(sets, kind, strict=True)])
@@ -126,7 +170,7 @@ def fitted(kinds: dict[str, Shown]) -> Floats:
         slope = rows.T @ (weight * (likely - right)) + ridge @ weights
         bend = (rows * (weight * likely * (1 - likely))[:, None]).T @ rows + ridge + 1e-9 * np.eye(rows.shape[1])
         weights = weights - np.linalg.solve(bend, slope)
-    result = np.zeros(len(FEATURES) + 1)
+    result = np.zeros(len(SIGNALS) + 1)
     result[used] = weights
     result[1:] /= np.where(scale > 1e-9, scale, 1)
     return result

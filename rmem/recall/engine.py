@@ -15,10 +15,11 @@ from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows, nearest_rows
 from .candidates import gather_candidates
 from .explain import Explanation
+from .fusion import scale_of, standardised
 from .hybrid import Hybrid, QueryVector, Ranked
 from .phrases import allowed_rows
 from .question import Question
-from .relevance import WEIGHTS, features, relevance
+from .relevance import SIGNALS, WEIGHTS, relevance, signals
 from .settings import RecallSettings
 from .words import QuestionWords
 
@@ -100,15 +101,19 @@ def _rank_lexical(
         return []
     asked = dict(words.weights)
     shares = (scores[best] / np.float32(sum(asked.values()) or 1)).astype(np.float32)
-    shown = features(shares, np.zeros_like(shares), shares, 0)
+    scale = scale_of(scores[holding], settings.pool)
+    shown = signals(
+        shares, np.zeros_like(shares), standardised(scores[best], scale), standardised(scores[holding], scale)
+    )
     likely = relevance(shown, WEIGHTS["lexical"], np.zeros(best.size, np.bool_))
-    for place, one in zip(best.tolist(), likely.tolist(), strict=True):
+    for place, one, told in zip(best.tolist(), likely.tolist(), shown.tolist(), strict=True):
         score = float(scores[place])
-        reason = (
-            Explanation("lexical", {"bm25": score}, score, None, words.matches(place), asked, found_rows.size)
-            if explain
-            else None
-        )
+        reason = None
+        if explain:
+            reason = Explanation(
+                "lexical", {"bm25": score}, score, None, words.matches(place), asked, found_rows.size,
+                signals=dict(zip(SIGNALS, told, strict=True)),
+            )  # fmt: skip
         ranked.append(Ranked(int(found_rows.seq[place]), score, one, reason))
     return ranked
 
@@ -127,9 +132,15 @@ def _rank_vectors(
     at, cosines = nearest_rows(found_rows, vector, count, allowed)
     if not at.size:
         return []
-    shown = features(np.zeros_like(cosines), cosines, cosines, 0)
+    nothing = np.zeros_like(cosines)
+    shown = signals(nothing, cosines, nothing, nothing[:1])
     likely = relevance(shown, WEIGHTS["vector"], np.zeros(at.size, np.bool_))
+    rows = zip(found_rows.seq[at].tolist(), cosines.tolist(), likely.tolist(), shown.tolist(), strict=True)
     return [
-        Ranked(seq, cosine, one, Explanation("vector", {"cosine": cosine}, cosine=cosine) if explain else None)
-        for seq, cosine, one in zip(found_rows.seq[at].tolist(), cosines.tolist(), likely.tolist(), strict=True)
+        Ranked(seq, cosine, one, _of_vector(cosine, dict(zip(SIGNALS, told, strict=True))) if explain else None)
+        for seq, cosine, one, told in rows
     ]
+
+
+def _of_vector(cosine: float, told: dict[str, float]) -> Explanation:
+    return Explanation("vector", {"cosine": cosine}, cosine=cosine, signals=told)

@@ -28,6 +28,8 @@ class Explanation:
     """Every word of the question and its weight (idf) among the `rows` memories that were searched."""
     rows: int = 0
     notes: list[str] = field(default_factory=list)
+    signals: dict[str, float] = field(default_factory=dict)
+    """What relevance is computed from."""
 
     @property
     def score(self) -> float:
@@ -44,6 +46,7 @@ class Explanation:
             "asked": dict(self.asked),
             "rows": self.rows,
             "notes": list(self.notes),
+            "signals": dict(self.signals),
         }
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ from .explain import Explanation
 from .fusion import scale_of, standardised
 from .phrases import rows_with_phrase
 from .question import Question, is_open, without_names
-from .relevance import WEIGHTS, features, relevance
+from .relevance import SIGNALS, WEIGHTS, relevance, signals
 from .settings import RecallSettings
 from .words import QuestionWords
 
@@ -119,25 +119,29 @@ class Hybrid:
         best = best[total[best] > -np.inf]
         if not best.size:
             return []
-        likely = self._relevance(at[best], total[best]).tolist()
+        found, of_another = self._signals(at[best], total[best], total)
+        weights = WEIGHTS["no vectors" if self.cosines is None else "hybrid"]
+        likely = relevance(found, weights, of_another).tolist()
         seqs = self.found_rows.seq[at[best]].tolist()
-        found = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, strict=True)
+        rows = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, found.tolist(), strict=True)
         return [
-            Ranked(seq, score, one, self._explain(place, scored.components(number, self)) if explain else None)
-            for number, place, seq, score, one in found
+            Ranked(seq, score, one, self._explain(place, scored.components(number, self), shown) if explain else None)
+            for number, place, seq, score, one, shown in rows
         ]
 
-    def _relevance(self, at: Positions, scores: Scores) -> Scores:
-        """Return the relevance of each of the best rows."""
+    def _signals(
+        self, at: Positions, scores: Scores, competing: Scores
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Return the signals of relevance of each of the best rows, and which are of another person than the question
+        names."""
         asked = sum(self.words.weights.values())
         words = self.lexical[at] / np.float32(asked or 1)
         cosines = np.zeros(at.size, np.float32) if self.cosines is None else self.cosines.at(at)
-        weights = WEIGHTS["no vectors" if self.cosines is None else "hybrid"]
         of_another = np.zeros(at.size, np.bool_)
         if len(self.named) == 1:
             actors = self.found_rows.column_at("actor", at)
             of_another = (actors != self.found_rows.nobody) & (actors != self.named[0][0])
-        return relevance(features(words, cosines, scores, len(self.words.weights)), weights, of_another)
+        return signals(words, cosines, scores, competing), of_another
 
     def _candidates(self, allowed: npt.NDArray[np.bool_] | None, count: int) -> Positions:
         """Return rows that may reach the top, ascending; compute accurate cosines for the best of them."""
@@ -238,7 +242,7 @@ class Hybrid:
         total = sum(added.values(), scored + around.prior)
         return _Scored(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 
-    def _explain(self, at: int, components: dict[str, float]) -> Explanation:
+    def _explain(self, at: int, components: dict[str, float], shown: Sequence[float]) -> Explanation:
         notes = []
         if len(self.named) == 1:
             notes.append(f"the question names {self.named[0][1]}")
@@ -255,4 +259,5 @@ class Hybrid:
             asked=dict(self.words.weights),
             rows=self.found_rows.size,
             notes=notes,
+            signals=dict(zip(SIGNALS, shown, strict=True)),
         )

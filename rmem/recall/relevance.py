@@ -1,8 +1,8 @@
 """How likely a hit answers its question, between 0 and 1, comparable between questions and stores.
 
-Scores order the hits of one question and mean nothing beyond it. Relevance is a logistic model of what the best hits
-show: how much of the question's words they hold, how near their vectors are, how far the first is ahead. It is trained
-by training/relevance.py, which also checks it on kinds of memories that it was not trained on."""
+Scores order the hits of one question and mean nothing beyond it. Relevance is a logistic model of three signals: how
+much of the question's words the hit holds, how near its vector is, and its share among all that compete with it. It is
+trained by training/relevance.py, which also checks it on kinds of memories that it was not trained on."""
 
 from __future__ import annotations
 
@@ -11,26 +11,31 @@ import numpy.typing as npt
 
 Scores = npt.NDArray[np.float32]
 
-FEATURES = ("words", "cosine", "both", "ahead", "asked", "first")
+SIGNALS = ("words", "cosine", "share")
 WEIGHTS = {
-    "hybrid": (-4.89, 6.79, 0.99, 0.08, 0.09, 0.23, 0.23),
-    "no vectors": (-5.50, 7.81, 0.0, 0.0, 0.10, 0.48, 0.04),
-    "lexical": (-5.29, 8.90, 0.0, 0.0, 0.59, 0.0, 0.58),
-    "vector": (-5.03, 0.0, 6.33, 0.0, 3.39, 0.0, 0.56),
+    "hybrid": (0.99, 0.98, 3.14, 0.43),
+    "no vectors": (2.50, 1.40, 0.0, 0.45),
+    "lexical": (2.36, 1.74, 0.0, 0.43),
+    "vector": (-4.65, 0.0, 7.14, 0.0),
 }
-"""A constant, then one weight per feature; by which features the store and the question have."""
+"""A constant, then one weight per signal; by which signals the store and the mode have."""
 OF_ANOTHER = -2.0
 """Added for a memory of another person than the question names. Not trained: no free data set swaps people."""
+_FLOOR = 0.05  # share of the question's words that counts like none
+_TEMPERATURE = 2.0  # deviations of the score; smaller ones ask whether a hit is first, larger ones how many compete
+_COMPETITORS = 500
 
 
-def features(words: Scores, cosines: Scores, scores: Scores, asked: int) -> npt.NDArray[np.float64]:
-    """Return one row of FEATURES per hit, best first. `words` is BM25 divided by the sum of the words' weights."""
-    held = np.clip(words, 0, 1.2).astype(np.float64)
-    near = cosines.astype(np.float64)
-    ahead = scores.astype(np.float64) - float(scores[0])
-    ahead[0] = float(scores[0] - scores[1]) if scores.size > 1 else 0.0
-    first = np.arange(scores.size) == 0
-    return np.stack([held, near, held * near, ahead, np.full(scores.size, np.log1p(asked)), first], axis=1)
+def signals(held: Scores, cosines: Scores, scores: Scores, competing: Scores) -> npt.NDArray[np.float64]:
+    """Return one row of SIGNALS per hit. `held` is BM25 divided by the sum of the words' weights; `scores` are in
+    deviations, and `competing` are those of all candidates."""
+    words = np.log(np.clip(held, 0, 1.2).astype(np.float64) + _FLOOR)
+    if competing.size > _COMPETITORS:
+        competing = np.partition(competing, competing.size - _COMPETITORS)[-_COMPETITORS:]
+    best = float(competing.max())
+    total = float(np.exp((competing - np.float32(best)) / np.float32(_TEMPERATURE)).sum())
+    share = scores.astype(np.float64) - best - _TEMPERATURE * np.log(total)
+    return np.stack([words, cosines.astype(np.float64), share], axis=1)
 
 
 def relevance(found: npt.NDArray[np.float64], weights: tuple[float, ...], of_another: npt.NDArray[np.bool_]) -> Scores:
