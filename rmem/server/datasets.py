@@ -112,13 +112,13 @@ class Datasets:
         with self._lock:
             own = self._copies.setdefault(org, {})
             late = time.monotonic() - _IDLE_SECONDS
-            several = sorted(own.values(), key=lambda copy: copy.used)
-            gone = [copy for at, copy in enumerate(several) if copy.used < late or at <= len(several) - _MAX_COPIES]
-            for copy in gone:
-                del own[copy.id]
+            several = sorted(own.values(), key=lambda held: held.used)
+            gone = [old for at, old in enumerate(several) if old.used < late or at <= len(several) - _MAX_COPIES]
+            for old in gone:
+                del own[old.id]
             own[copy.id] = copy
-        for copy in gone:
-            shutil.rmtree(copy.folder, ignore_errors=True)
+        for old in gone:
+            shutil.rmtree(old.folder, ignore_errors=True)
 
     def find(self, access: Access, id: str) -> Copy:
         """Return an open copy of the caller's organisation and workspace."""

@@ -196,8 +196,8 @@ class Spaces:
             idle = self._idle()
             if left is not None and not left.users:
                 idle.append(left)
-        for space in idle:
-            space.close()
+        for unused in idle:
+            unused.close()
         return space
 
     def replicas_left_out(self) -> int:

@@ -253,7 +253,7 @@ def test_receipts_are_forgotten_after_a_day(server, admin, monkeypatch):
     assert held() == before + 81  # a memory, a statement and the entry of each in the audit log have one each
     monkeypatch.setattr(receipts, "KEPT_SECONDS", -10.0)  # as if the day were over
     server.service.answers._cleaned = 0.0
-    monkeypatch.setattr("rmem.stores.sql.receipts._CLEANED", 1)
+    monkeypatch.setattr("rmem.stores.sql.receipts._CLEAN_EVERY", 1)
     monkeypatch.setattr("rmem.tables.engines.postgres_catalog._CLEANED", 1.0)
     keyed(admin, "POST", f"{W}/memories", "later", {"text": "x"}).raise_for_status()
     keyed(admin, "POST", QUERY, "later-too", {"query": "INSERT INTO t VALUES (2)"}).raise_for_status()
