@@ -68,7 +68,7 @@ _RANDOM = re.compile(
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range)[_ .-]?$"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range)[_ .-]?$|[\"']$"
 )
 """What keys of data are called."""
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")

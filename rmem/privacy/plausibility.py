@@ -62,6 +62,7 @@ _LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^
 _IDENTIFIER = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")  # DB_PASSWORD
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
 _SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
 _MANY_SIGNS = 5  # different ones, in a value without digits
@@ -88,7 +89,9 @@ def is_password(value: str, *, quoted: bool) -> bool:
     """Something a person might have chosen: at least a letter with a digit or a sign, or a long quoted word."""
     if len(value) < (4 if quoted else 6) or is_placeholder(value) or not _is_literal(value, quoted):
         return False
-    if (_NAMES_ITSELF.search(value) and _SLUG.fullmatch(value)) or _SELECTOR.fullmatch(value):
+    if (_NAMES_ITSELF.search(value) and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))) or _SELECTOR.fullmatch(
+        value
+    ):
         return False
     if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value):
         return False

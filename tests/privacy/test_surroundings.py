@@ -35,6 +35,8 @@ OTHERS = [
     "TOKEN_ENDPOINT=/api/oidc/token\nOAUTH2_USERINFO_ENDPOINT=/api/oidc/userinfo",
     "'@inquirer/password': 4.0.23(@types/node@25.9.5)",
     "return file_api_v2_api_proto_rawDescGZIP(), []int{0}",
+    'Bind("datastore.password", "OPENFGA_DATASTORE_PASSWORD")',
+    '{"key": "Q-52ee0e33-980f-4a19-9821-39533b2d1c"}',
     'cache_key = "3kx19qpx748ldb75lsjicbs6ipit6ssm"',
 ]
 
