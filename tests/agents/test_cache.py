@@ -614,18 +614,26 @@ def test_coroutines_in_different_loops_wait_for_one_another():
 def test_a_cancelled_computation_is_taken_over_and_a_cancelled_wait_harms_no_one():
     calls = []
 
-    @cacheable(ttl=60)
-    async def slow():
-        calls.append(1)
-        await asyncio.sleep(0.05)
-        return "done"
+    async def computing(times):
+        while len(calls) < times:
+            await asyncio.sleep(0.001)
 
     async def play():
+        finish = asyncio.Event()
+
+        @cacheable(ttl=60)
+        async def slow():
+            calls.append(1)
+            await finish.wait()
+            return "done"
+
         first, impatient, last = (asyncio.create_task(slow()) for _ in range(3))
-        await asyncio.sleep(0.01)
+        await computing(1)
         impatient.cancel()
-        await asyncio.sleep(0.01)
+        await asyncio.wait([impatient])
         first.cancel()
+        await asyncio.wait_for(computing(2), 60)
+        finish.set()
         assert await last == "done"
         gathered = await asyncio.gather(first, impatient, return_exceptions=True)
         assert all(isinstance(outcome, asyncio.CancelledError) for outcome in gathered)
