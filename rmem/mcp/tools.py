@@ -27,7 +27,7 @@ from .calls import Calls, Place, check_stale, visible_memory
 from .host import Caller
 
 _MAX_PATHS = 3  # in an answer of `connect`
-_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that is told unasked
+_MIN_RELEVANCE = 0.07  # lower than for hooks: an agent that searches wants more than one that is told unasked
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
