@@ -27,7 +27,7 @@ from .calls import CallRunner, Place, check_stale, visible_memory
 from .host import McpCaller
 
 _MAX_PATHS = 3  # in an answer of `connect`
-_MIN_RELEVANCE = 0.15  # lower than for hooks: an agent that searches wants more than one that did not ask
+_MIN_RELEVANCE = 0.07  # lower than for hooks: an agent that searches wants more than one that did not ask
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)

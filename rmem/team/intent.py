@@ -39,6 +39,7 @@ def orders_new_work(prompt: str) -> bool:
 
 
 def asks(prompt: str) -> bool:
+    """ "why …", "which …", anything with a question mark."""
     return bool(_ASKS.search(prompt))
 
 

@@ -42,7 +42,8 @@ WEIGHTS = {
 }  # fmt: skip
 _OTHERS = 100  # memories that we imagine beside those there are
 _RELATED = 0.5  # what a related word counts
-_NEAREST, _FAR = 10, 0.3  # hits that are compared; the cosine of those that a small store lacks
+_NEAREST = 10  # hits that are compared
+_FAR, _BEHIND = 0.3, -2.0  # the cosine and the score of those that a small store lacks
 _LONGEST = 1000  # characters of a question that are embedded
 
 Table = npt.NDArray[np.float64]
@@ -68,7 +69,7 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
     cosines = embedder.embed(titles) @ queries.T
     nearest = sorted((one.cosine or 0.0 for one in reasons), reverse=True)[:_NEAREST]
     around = (sum(nearest) + _FAR * (_NEAREST - len(nearest))) / _NEAREST
-    scores = np.array([hit.score for hit in hits])
+    scores = np.array([hit.score for hit in hits] + [_BEHIND] * (_NEAREST - len(hits)))
     spread = max(1.0, float(scores.std()))  # a few hits that are alike do not differ by much
     order = not failure and intent.orders_new_work(question)
     asks = not failure and intent.asks(question)

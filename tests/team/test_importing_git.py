@@ -154,6 +154,16 @@ def test_what_was_taken_back_is_a_dead_end_with_its_reason(brain, history):
     assert of_kind(brain, "decision")[0].contents["files"] == ["etl/carrier.py"]
 
 
+def test_the_names_of_branches_and_lists_of_conflicts_are_no_reasons(brain, history):
+    undone, before = "a" * 40, "b" * 40
+    history.commit(f'Revert "Merge pull request #7 from acme/side"\n\nThis reverts commit {undone}, reversing\n'
+                   f"changes made to {before}.", "etl/carrier.py")  # fmt: skip
+    history.commit(f'Revert "Read files with threads"\n\nThis reverts commit {undone}.\n\nConflicts:\n\tetl/a.py\n'
+                   "\tetl/b.py\n", "etl/carrier.py")  # fmt: skip
+    import_git(brain, history.root)
+    assert texts(brain) == [f"Tried and taken back: Read files with threads (commit {undone[:10]})."]
+
+
 def test_what_came_back_in_is_no_dead_end(brain, history):
     tried = history.commit("Read parquet files with threads", "etl/carrier.py")
     history.git("revert", "--no-edit", tried)
@@ -285,6 +295,21 @@ ROUTINE = [
     "Fix typos in names",
     "lint: the whole importer", "Update dependencies of the importer", "style: sort the imports", "Work",
 ]  # fmt: skip
+
+
+def test_two_words_say_enough_about_code_and_elsewhere_an_explanation_does(brain, history):
+    history.commit("Drop chardet (#1269)", "etl/carrier.py")
+    history.commit("Pin the doctest runner", "docs/conf.rst")
+    history.commit("Describe the locks\n\nReaders in RAM lock whole tables.", "docs/locks.rst")
+    import_git(brain, history.root)
+    assert {one.partition("\n")[0] for one in changes(brain)} == {"Drop chardet (#1269)", "Describe the locks"}
+
+
+def test_a_refactoring_or_another_docstring_is_no_decision(brain, history):
+    history.commit("refactor: replace numbers with constants", "etl/carrier.py")
+    history.commit("Use 'prefix' instead of 'key' in the session docstring", "etl/carrier.py")
+    import_git(brain, history.root)
+    assert of_kind(brain, "decision") == []
 
 
 def test_routine_teaches_nothing(brain, history):

@@ -1,6 +1,6 @@
-"""How well the team memory tells what fits, and keeps quiet otherwise: prompts over histories, of which half have
-nothing to be told. The histories are those of repositories that the caller names (`repositories`), or a small one that
-is part of the package (`builtin`)."""
+"""Measure what the team memory tells unasked: run prompts over histories and count right and wrong memories. Half of
+the prompts have no answer. Histories come from repositories that the caller names (`repositories`) or from the package
+(`builtin`)."""
 
 from __future__ import annotations
 

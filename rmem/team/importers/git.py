@@ -71,7 +71,8 @@ _BESIDE_THE_CODE = re.compile(
     re.IGNORECASE,
 )
 _HOUSEKEEPING = re.compile(
-    r"^(?:lint|style|refactor|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:", re.IGNORECASE
+    r"^(?:lint|style|refactor|tests?|docs?|chore|ci|build|release)(?:\([^)]*\))?!?:|\b(?:docs|docstrings?)\b",
+    re.IGNORECASE,
 )
 _ROUTINE = re.compile(
     r"^(?:lint|style|tests?|docs?|ci|release)(?:\([^)]*\))?!?:|^(?:fixup|squash|amend)!|^(?:merge|release|bump)\b|"
@@ -272,7 +273,7 @@ def _is_fix(commit: Commit) -> bool:
 
 
 def _is_convention(commit: Commit) -> bool:
-    chosen = _CONVENTION.search(commit.subject) and not _HOUSEKEEPING.match(commit.subject)
+    chosen = _CONVENTION.search(commit.subject) and not _HOUSEKEEPING.search(commit.subject)
     said = not _FIX.search(commit.subject) and _FROM_NOW_ON.search(_explained(commit.body))
     return bool(chosen or said) and _is_of_code(commit)
 
