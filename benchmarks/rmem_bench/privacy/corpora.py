@@ -243,13 +243,14 @@ def _go_value(term: str, names: dict[str, str]) -> str | None:
 
 def _go_input(written: str, names: dict[str, str]) -> str | None:
     formatted = _GO_FORMAT.match(written.strip())
-    terms = [_go_value(term, names) for term in _GO_TERM.findall(formatted[1] if formatted else written)]
-    if not terms or None in terms or (formatted is None and len(terms) != 1):
+    found = [_go_value(term, names) for term in _GO_TERM.findall(formatted[1] if formatted else written)]
+    terms = [term for term in found if term is not None]
+    if not terms or len(terms) < len(found) or (formatted is None and len(terms) != 1):
         return None
     form, *values = terms
     if formatted is None:
         return form
-    parts = str(form).split("%s")
+    parts = form.split("%s")
     return (
         None if len(parts) != len(values) + 1 else "".join(chain.from_iterable(zip(parts, [*values, ""], strict=True)))
     )
