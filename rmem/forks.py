@@ -65,9 +65,16 @@ class cached_property(functools.cached_property[T]):
 
 def _finish_imports() -> None:
     """Wait for the modules that other threads are importing: a child would wait for their locks for ever."""
-    for name, module in list(sys.modules.items()):
-        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+    for _ in range(10):  # a module may import others, and an import of this thread never ends here
+        started = [name for name, module in list(sys.modules.items()) if _is_importing(module)]
+        if not started:
+            return
+        for name in started:
             importlib.import_module(name)
+
+
+def _is_importing(module: object) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _alive(watched: WeakValueDictionary[int, Any]) -> list[Any]:
