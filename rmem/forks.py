@@ -5,16 +5,19 @@ connection breaks for both. Locks made here are free in every child; watched obj
 
 from __future__ import annotations
 
+import _imp
 import functools
-import importlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 T = TypeVar("T")
+_IMPORT_SECONDS = 5.0  # longest wait for imports of other threads
 
 _locks: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _watched: WeakValueDictionary[int, Forking] = WeakValueDictionary()
@@ -63,18 +66,27 @@ class cached_property(functools.cached_property[T]):
             _locks[id(lock)] = lock
 
 
-def _finish_imports() -> None:
-    """Wait for the modules that other threads are importing: a child would wait for their locks for ever."""
-    for _ in range(10):  # a module may import others, and an import of this thread never ends here
-        started = [name for name, module in list(sys.modules.items()) if _is_importing(module)]
-        if not started:
-            return
-        for name in started:
-            importlib.import_module(name)
+def _stop_imports() -> None:
+    """Wait until no other thread is importing, then keep all from starting: a child would wait for the lock of a module
+    that was half imported for ever."""
+    give_up = time.monotonic() + _IMPORT_SECONDS
+    _imp.acquire_lock()
+    while _others_import() and time.monotonic() < give_up:
+        _imp.release_lock()
+        time.sleep(0.001)
+        _imp.acquire_lock()
 
 
-def _is_importing(module: object) -> bool:
-    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+def _others_import() -> bool:
+    """Whether another thread holds the lock of a module. (Where Python keeps those locks elsewhere: False.)"""
+    locks = getattr(sys.modules["_frozen_importlib"], "_module_locks", {})
+    owners = {getattr(reference(), "owner", None) for reference in list(locks.values())}
+    return not owners <= {None, threading.get_ident()}
+
+
+def _allow_imports() -> None:
+    with suppress(RuntimeError):  # a child does not hold the lock where Python frees it after a fork
+        _imp.release_lock()
 
 
 def _alive(watched: WeakValueDictionary[int, Any]) -> list[Any]:
@@ -86,10 +98,11 @@ def _before() -> None:
     _notified[:] = _alive(_watched)
     for listener in _notified:
         listener.before_fork()
-    _finish_imports()  # last, because the others take time
+    _stop_imports()  # last, because the others take time
 
 
 def _in_parent() -> None:
+    _allow_imports()
     notified = list(_notified)
     _notified.clear()
     for listener in reversed(notified):
@@ -97,6 +110,7 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
+    _allow_imports()
     notified = list(_notified)
     _notified.clear()
     for lock in _alive(_locks):
