@@ -84,7 +84,7 @@ def _around(access: Access, memory: Memory) -> list[Memory]:
     if memory.session is None:
         return []
     store, when = access.brain.store, memory.timestamp
-    inside = Filter(agent=memory.agent_id, session=memory.session)
+    inside = Filter(agent=(memory.agent_id,), session=(memory.session,))
     before = replace(inside, until=math.nextafter(when, -math.inf))
     after = replace(inside, since=math.nextafter(when, math.inf))
     found = [
