@@ -341,6 +341,7 @@ class ConnectionsAnswer(Answer):
     versions: list[MemoryAnswer]
     earlier: list[EarlierTextAnswer]
     pairs: list[RelatedAnswer]
+    around: list[MemoryAnswer]
     lost: list[str]
 
 

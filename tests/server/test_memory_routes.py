@@ -413,3 +413,23 @@ def test_every_field_of_a_request_is_documented(server):
     assert body["required"] == ["query"]
     assert body["additionalProperties"] is False
     assert set(body["properties"]) == set(forms.RecallForm.model_fields)
+
+
+def test_connections_tell_what_stands_around_a_memory_in_its_session(admin, client_for):
+    """Nine turns of one time, between one that was said before them and one after."""
+    turns = [{"id": f"turn-{n}", "text": f"Turn {n}", "session": "talk", "when": 1000.0} for n in range(9)]
+    ends = [{"id": "first", "text": "Hello", "session": "talk", "when": 999.0},
+            {"id": "last", "text": "Bye", "session": "talk", "when": 1001.0}]  # fmt: skip
+    personal = {"id": "own", "text": "Mine", "session": "talk", "when": 1000.5, "place": "personal:admin"}
+    other = {"id": "alone", "text": "Said in no session"}
+    admin.post("/workspaces/default/memories", json=[*turns, *ends, personal, other]).raise_for_status()
+
+    def around(client, memory_id):
+        told = client.get(f"/workspaces/default/connections/{memory_id}").json()["around"]
+        return [memory["memory_id"] for memory in told]
+
+    assert around(admin, "turn-4") == [f"turn-{n}" for n in range(9)]
+    assert around(admin, "turn-1") == ["first", *(f"turn-{n}" for n in range(6))]
+    assert around(admin, "last") == ["turn-6", "turn-7", "turn-8", "own", "last"]
+    assert around(client_for("default", "default", "READ"), "last") == ["turn-6", "turn-7", "turn-8", "last"]
+    assert around(admin, "alone") == []

@@ -1,7 +1,10 @@
-"""Connections of a memory: its versions, duplicates and contradictions, and facts that would be lost with it."""
+"""Connections of a memory: its versions, duplicates and contradictions, what stands around it in its session, and facts
+that would be lost with it."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
@@ -21,17 +24,18 @@ from .memories import held
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
 _EXPLAINED, _VERSIONS = 50, 50
+_AROUND, _SAME_TIME = 4, 1000  # neighbours on each side; memories of one time among which they are looked for
 
 
 @router.get(
     "/connections/{memory_id:path}",
     response_model=documents.ConnectionsAnswer,
-    summary="Versions of a memory, what says the same or contradicts it, and what would go with it",
+    summary="Versions of a memory, what says the same or contradicts it, its session, and what would go with it",
 )
 async def connections(access: Annotated[Access, Depends(allowed(Role.READ))], memory_id: str) -> Response:
     """`versions` are memories that superseded one another, `earlier` what this one said before it was edited, both the
-    oldest first. `lost` are facts that no other memory
-    says."""
+    oldest first. `around` is this memory between its neighbours in the session; those of one time stand as they
+    were remembered. `lost` are facts that no other memory says."""
     return json_response(await access.read(_connections, access, memory_id))
 
 
@@ -48,6 +52,7 @@ def _connections(access: Access, memory_id: str) -> Document:
         "versions": [memory_document(version) for version in versions] if len(versions) > 1 else [],
         "earlier": [text._asdict() for text in memory.earlier],
         "pairs": pairs,
+        "around": [memory_document(near) for near in _around(access, memory)],
         "lost": [_said(fact) for fact in facts if not graph.explain(fact).same],
     }
 
@@ -72,6 +77,23 @@ def _after(access: Access, memory: Memory, seen: set[str]) -> list[Memory]:
     if other is None or not is_visible(access, other.place):
         return []
     return [other, *_after(access, other, {*seen, other.memory_id})]
+
+
+def _around(access: Access, memory: Memory) -> list[Memory]:
+    """The memory between its neighbours in the session; nothing without a session."""
+    if memory.session is None:
+        return []
+    store, when = access.brain.store, memory.timestamp
+    inside = Filter(agent=(memory.agent_id,), session=(memory.session,))
+    before = replace(inside, until=math.nextafter(when, -math.inf))
+    after = replace(inside, since=math.nextafter(when, math.inf))
+    found = [
+        *reversed(store.select(before, order="newest", limit=_AROUND)),
+        *store.select(replace(inside, since=when, until=when), order="oldest", limit=_SAME_TIME),
+        *store.select(after, order="oldest", limit=_AROUND),
+    ]
+    at = next((at for at, near in enumerate(found) if near.memory_id == memory.memory_id), None)
+    return [] if at is None else list(visible(access, found[max(0, at - _AROUND) : at + _AROUND + 1]))
 
 
 def _said(fact: Fact) -> str:

@@ -6,7 +6,7 @@ import {card} from "./search.js";
 import {t} from "./text.js";
 
 export const title = t`Memory`;
-const AROUND = 4, COMPARED = 1500; // memories around; words of a text up to which differences are shown
+const COMPARED = 1500; // words of a text up to which differences are shown
 const TOLD = ["inject", "recall", "read", "list"];
 
 export async function show({content, parameters, workspace, address, isCurrent}) {
@@ -26,8 +26,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
   let lost = [], same = [];
   replace(content, h("h1", null, t`Memory`), body, versions, alike, provenance(), facts, around, past);
   read();
-  await Promise.all([told(facts, drawFacts()), told(around, drawAround()), told(past, drawPast()),
-    told(alike, drawConnections())]);
+  await Promise.all([told(facts, drawFacts()), told(past, drawPast()), told(alike, drawConnections())]);
 
   function provenance() {
     const body = memory.contents, sources = Array.isArray(body.sources) ? body.sources : [];
@@ -42,6 +41,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
     const found = await workspace.get(`connections/${encodeURIComponent(id)}`);
     if (!isCurrent()) return;
     lost = found.lost;
+    drawAround(found.around);
     same = found.pairs.filter(one => one.is_same);
     replace(alike, found.pairs.length > 0 && h("h2", null, t`Duplicates and contradictions`), found.pairs.map(one =>
       card(one.memory, address, {before: h("span", {class: one.is_same ? "" : "bad"}, one.why)})));
@@ -179,16 +179,9 @@ export async function show({content, parameters, workspace, address, isCurrent})
         fact.valid_until && t` (until ${fact.valid_until.slice(0, 10)})`))));
   }
 
-  async function drawAround() {
-    if (!memory.session) return;
-    const inSession = {session: memory.session, agent: memory.agent_id, limit: AROUND + 2};
-    const [before, after] = await Promise.all([
-      workspace.get("memories", {...inSession, until: memory.timestamp, order: "newest"}),
-      workspace.get("memories", {...inSession, since: memory.timestamp, order: "oldest"})]);
-    const known = new Map([...before.memories.reverse(), memory, ...after.memories].map(one => [one.memory_id, one]));
-    if (known.size < 2 || !isCurrent()) return;
-    replace(around, h("h2", null, t`In the same session`), [...known.values()].map(one => one.memory_id === id ?
-      h("p", {class: "here"}, marked(one.text.slice(0, 120), [])) : card(one, address)));
+  function drawAround(near) {
+    replace(around, near.length > 1 && [h("h2", null, t`In the same session`), near.map(one => one.memory_id === id ?
+      h("p", {class: "here"}, marked(one.text.slice(0, 120), [])) : card(one, address))]);
   }
 
   async function drawPast() {
