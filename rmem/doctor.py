@@ -262,7 +262,7 @@ class _Sample:
         for term, holders in self._terms.items():
             at, _ = found_rows.matches([term]).part(0)
             known = set(found_rows.seq[at].tolist())
-            if self._index.postings.disguises is None and known != set(holders):
+            if self._index.postings.blind_term_lookup is None and known != set(holders):
                 self._report("the rows that hold a word are not those of the file")
             self.answers += 1
         for nearest in self._vectors:

@@ -464,7 +464,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         self.vault.follow(wrapped)
         self.vault.check()
         hidden = bool(wrapped) and not self.vault.opens
-        return condition(where, hides_sealed=hidden, disguises=self.vault.disguises())
+        return condition(where, hides_sealed=hidden, blind_term_lookup=self.vault.blind_term_lookup())
 
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0

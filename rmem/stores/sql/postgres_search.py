@@ -103,8 +103,8 @@ class PostgresCandidates(CandidateSource):
         return self._store.read(lambda connection: self._holding(connection, terms))
 
     def _holding(self, connection: PostgresConnection, terms: Sequence[int]) -> dict[int, int]:
-        disguises = self._store.vault.disguises()
-        real = {known: term for term in terms for known in with_blind_terms([term], disguises)}
+        blind_term_lookup = self._store.vault.blind_term_lookup()
+        real = {known: term for term in terms for known in with_blind_terms([term], blind_term_lookup)}
         asked = signed(np.array(list(real), np.uint64))
         sql = (
             "SELECT a.term, h.rows FROM unnest(?::bigint[]) a(term), "
@@ -160,12 +160,12 @@ class PostgresCandidates(CandidateSource):
         return Gathered(index, self._store, self, held)
 
     def _by_words(self, connection: PostgresConnection, asked: Asked, count: int) -> dict[int, float]:
-        disguises = self._store.vault.disguises()
+        blind_term_lookup = self._store.vault.blind_term_lookup()
         weighted = [
             (number, known, (asked.k1 + 1) * weight)
             for number, word in enumerate(asked.words)
             for term, weight in word
-            for known in with_blind_terms([term], disguises)
+            for known in with_blind_terms([term], blind_term_lookup)
         ]
         if not weighted:
             return {}
@@ -203,8 +203,8 @@ class PostgresCandidates(CandidateSource):
 
     def _with_phrase(self, connection: PostgresConnection, phrase: Sequence[Sequence[int]]) -> set[int]:
         """Return the newest rows that contain all words of a phrase."""
-        disguises = self._store.vault.disguises()
-        words = [signed(np.array(with_blind_terms(word, disguises), np.uint64)) for word in phrase]
+        blind_term_lookup = self._store.vault.blind_term_lookup()
+        words = [signed(np.array(with_blind_terms(word, blind_term_lookup), np.uint64)) for word in phrase]
         tests = " AND ".join("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))" for _ in words)
         return self._newest(connection, tests, words, _MAX_PHRASE_ROWS)
 

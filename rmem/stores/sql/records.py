@@ -632,7 +632,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         if self.encryption is None and self.vault.latest is not None and not index.hides_sealed:
             log.warning("without the key of this store its encrypted memories are left out of every answer")
         index.hides_sealed = not self.vault.opens
-        index.see_through(self.vault.disguises())
+        index.set_blind_term_lookup(self.vault.blind_term_lookup())
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
