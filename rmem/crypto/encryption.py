@@ -1,5 +1,5 @@
-"""`Encryption`: which fields are encrypted, and the master key that protects them. The key comes from the environment, a
-file, a function or the caller; it is never stored, logged or shown."""
+"""`Encryption`: which fields are encrypted, and the master key that protects them. The key comes from the environment,
+a file, a function or the caller; it is never stored, logged or shown."""
 
 from __future__ import annotations
 
