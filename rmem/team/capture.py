@@ -304,11 +304,11 @@ def with_outcome(event: Event, patience: float) -> Event:
     seconds; return the event unchanged if there is none."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
         return event
-    from .importers.codex import ended_in
+    from .importers.codex import find_outcome
 
     path, end = Path(event.transcript), time.monotonic() + patience
     while path.is_file():
-        found = ended_in(path, event.call)
+        found = find_outcome(path, event.call)
         if found is not None or time.monotonic() > end:
             return event if found is None else event._replace(failed=found.failed, output=event.output or found.output)
         time.sleep(_PAUSE)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...team.briefing import TOLD_AT_ONCE, Briefing, Place, chosen
+from ...team.briefing import MOST_SHOWN, Briefing, Place, select_relevant
 from ...team.memory import TeamMemory
 from ...team.notes import Experience
 
@@ -47,7 +47,7 @@ class PromptResult:
 
     def select_shown(self, bar: float) -> list[Found]:
         """Return the memories that a hook shows at this threshold of relevance."""
-        return chosen(self.found, bar)[:TOLD_AT_ONCE]
+        return select_relevant(self.found, bar)[:MOST_SHOWN]
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ def measure(results: Iterable[PromptResult], bar: float) -> Figures:
         if result.prompt.answers:
             figures.with_answer += 1
             figures.recalled += right > 0
-            figures.first_three += any(found.is_right for found in result.found[:TOLD_AT_ONCE])
+            figures.first_three += any(found.is_right for found in result.found[:MOST_SHOWN])
         else:
             figures.shown_wrongly += bool(shown)
     return figures

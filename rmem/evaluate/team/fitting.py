@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ...team.briefing import CONSIDERED, TOLD_KINDS, question_of_failure, reads_like_work
+from ...team.briefing import CONSIDERED, SHOWN_KINDS, question_of_failure, reads_like_work
 from ...team.relevance import FEATURES, features
 from . import Found, Prompt, PromptResult, is_right
 from .repositories import Histories, commits_of
@@ -49,7 +49,7 @@ def examples(histories: Histories) -> list[Example]:
         if not failure and not reads_like_work(prompt.text):
             found.append(Example(prompt, [], np.empty((0, len(FEATURES)))))
             continue
-        hits = histories.team.search(question, repository=histories.places[prompt.repository], kinds=TOLD_KINDS)
+        hits = histories.team.search(question, repository=histories.places[prompt.repository], kinds=SHOWN_KINDS)
         wanted = tuple(prompt.answers)
         rated = [
             Found(hit.memory.memory_id, hit.text.partition("\n")[0], 0.0, is_right(commits_of(hit.memory), wanted))
