@@ -229,7 +229,7 @@ class _Sample:
             self._report(f"row {row.seq} is not as in the file")
         vectors = self._index.vectors
         if row.vector is not None:
-            found = vectors.decoded(np.array([at]))[0] if vectors is not None else np.zeros_like(row.vector)
+            found = vectors.decode_rows(np.array([at]))[0] if vectors is not None else np.zeros_like(row.vector)
             if float(found @ row.vector) < _SAME:
                 self._report(f"row {row.seq} has the vector of another one")
             if len(self._vectors) < _QUESTIONS:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import Stemmer
 
-from .arrays import packing
+from .arrays import struct_packer
 from .combining_marks import COMBINING_MARKS
 from .stopwords import ENGLISH, OTHERS, VOTES
 
@@ -83,7 +83,7 @@ class Terms(NamedTuple):
 
     @classmethod
     def of(cls, counts: Mapping[int, int], words: Iterable[str]) -> Self:
-        return cls(packing(len(counts), "QH")(*counts, *counts.values()), tuple(words))
+        return cls(struct_packer(len(counts), "QH")(*counts, *counts.values()), tuple(words))
 
     @property
     def size(self) -> int:

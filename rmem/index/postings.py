@@ -72,7 +72,7 @@ class Block:
 
 class Postings:
     """All inverted lists of an index, over row numbers that only grow. `kind` is the type of an entry's value, as
-    `array` spells it. What is asked of a term counts the rows that hold it in disguise."""
+    `array` spells it. Lookups of a term include the rows that contain its blind terms."""
 
     def __init__(self, kind: str = "H", blind_term_lookup: BlindTermLookup | None = None) -> None:
         self.blind_term_lookup = blind_term_lookup
@@ -162,15 +162,15 @@ class Postings:
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
 
-    def holding(self, terms: Sequence[int]) -> dict[int, int]:
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
         """Return the number of rows of each term."""
         if self.blind_term_lookup is None:
-            return dict(zip(terms, self._holding(terms), strict=True))
+            return dict(zip(terms, self._row_counts(terms), strict=True))
         all_terms, bounds = _with_blind_terms(terms, self.blind_term_lookup)
-        total = [0, *accumulate(self._holding(all_terms))]
+        total = [0, *accumulate(self._row_counts(all_terms))]
         return {term: total[end] - total[start] for term, start, end in zip(terms, [0, *bounds], bounds, strict=False)}
 
-    def _holding(self, terms: Sequence[int]) -> list[int]:
+    def _row_counts(self, terms: Sequence[int]) -> list[int]:
         wanted = np.array(terms, np.uint64)
         counts = np.array([len(self._tail[term][0]) if term in self._tail else 0 for term in terms], np.int64)
         for block in self.blocks:

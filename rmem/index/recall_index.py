@@ -110,7 +110,7 @@ class RecallIndex:
         return self.columns.size - self.columns.dead
 
     @property
-    def crowded(self) -> bool:
+    def is_mostly_dead(self) -> bool:
         """Whether most rows are dead, after rows were replaced or removed."""
         return self.columns.dead > max(_MANY_DEAD, 2 * self.alive)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...filters import Filter
-from ...index.columns import marks_asked
+from ...index.columns import required_hashes
 from ...index.postings import BlindTermLookup
 from ...index.text_features import SEALED
 from .postgres_rows import signed
@@ -37,7 +37,7 @@ def condition(where: Filter, *, hides_sealed: bool, blind_term_lookup: BlindTerm
         names = getattr(where, column)
         if names:
             parts.append((f"m.{column} = ANY(?)", list(names)))
-    for alternatives in marks_asked(where):
+    for alternatives in required_hashes(where):
         terms = signed(np.array(with_blind_terms(alternatives, blind_term_lookup), np.uint64))
         parts.append(("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))", terms))
     for column, low, high in (

@@ -308,8 +308,8 @@ class SqliteRecordStore(SqlRecords, Forking):
                 self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
             for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
                 self.index.kill(seq)
-            if self.index.crowded:
-                self.index.adopt(segments.compacted(self.index))
+            if self.index.is_mostly_dead:
+                self.index.adopt(segments.compact_copy(self.index))
             self._seen, self._loaded = now, True
 
     def _load(self, connection: sqlite3.Connection, now: _State, dimension: int | None) -> _State:
