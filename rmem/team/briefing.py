@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from ..brain import Brain
 from .capture import with_outcome
-from .events import Event, Kind
+from .events import Event, EventKind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
 from .notes import Experience
@@ -83,16 +83,16 @@ class Briefing:
 
     def context(self, event: Event) -> str:
         """Return the context for an event; empty if there is none."""
-        if event.kind is Kind.TOOL and not _is_failure(event := with_outcome(event, _OUTCOME_PATIENCE)):
+        if event.kind is EventKind.TOOL and not _is_failure(event := with_outcome(event, _OUTCOME_PATIENCE)):
             return ""  # most commands succeed, and need no session state
         where = repository(event.cwd) if event.cwd else None
         team = TeamMemory(self._brain, author=author(event.cwd or None))
         with self._sessions.changing(event.agent, event.session) as state:
-            if event.kind is Kind.SESSION_START:
+            if event.kind is EventKind.SESSION_START:
                 return self._start(event, state, team, where)
-            if event.kind is Kind.PROMPT:
+            if event.kind is EventKind.PROMPT:
                 return self._show_experience(event, state, team, self.relevant(event.prompt, team, where))
-            if event.kind is Kind.TOOL:
+            if event.kind is EventKind.TOOL:
                 found = self.relevant_to_failure(event.command, event.output, team, where)
                 return self._show_experience(event, state, team, found)
         return ""

@@ -29,7 +29,7 @@ from ...team.briefing import (
     format_experience,
     render_sections,
 )
-from ...team.events import Event, Kind
+from ...team.events import Event, EventKind
 from ...team.identity import Repository, author, repository, repository_id
 from ...team.memory import TeamMemory
 from ...team.notes import Experience
@@ -111,7 +111,7 @@ async def briefing(access: Reader, repository: Named = None) -> Response:
 
 
 def _briefing(access: Access, named: str | None) -> Document:
-    event = Event("preview", "preview", Kind.SESSION_START, "preview", "", 0.0)
+    event = Event("preview", "preview", EventKind.SESSION_START, "preview", "", 0.0)
     sections = Briefing(access.brain, _sessions(access)).sections(event, _team(access), _place(access, named))
     return _injection(sections, BUDGET - len(HEADING), HEADING)
 

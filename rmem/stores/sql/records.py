@@ -60,7 +60,7 @@ _FEW = 8  # of which there is a statement for each number
 _KIND = f"SELECT key, value FROM notes WHERE key IN {rows.KIND}"
 
 
-class Dialect(NamedTuple):
+class StoreDialect(NamedTuple):
     """The statements that differ between databases."""
 
     touch: str  # last, count, id
@@ -71,7 +71,7 @@ class Dialect(NamedTuple):
 class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed, IndexedStore):
     """A store with the tables of `stores/migrations.py`."""
 
-    dialect: ClassVar[Dialect]
+    dialect: ClassVar[StoreDialect]
     changes_kept: ClassVar[int]
     """How many of the latest entries of the change log are kept at least."""
 

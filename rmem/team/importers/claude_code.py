@@ -11,7 +11,7 @@ from typing import Any
 
 from ..dialects.claude_code import EXIT
 from ..dialects.payloads import outcome_of, text_of
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .transcript_lines import Clock, TranscriptEvent, lines, text_or_none, tool_event
 
 AGENT = "claude-code"
@@ -86,7 +86,7 @@ def _prompt_events(prompt: Any, number: str, session: str, cwd: str, when: float
     if noted is not None:
         prompt = f"Remember that {noted[1].strip()}"
     if not _NOT_TYPED.match(prompt):
-        yield Event(number, AGENT, Kind.PROMPT, session, cwd, when, prompt=prompt)
+        yield Event(number, AGENT, EventKind.PROMPT, session, cwd, when, prompt=prompt)
 
 
 def _tool_event(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dialects.payloads import command_in, outcome_of, parse_exit, parse_object, text_of
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .transcript_lines import Clock, TranscriptEvent, lines, text_or_none, tool_event
 
 AGENT = "codex"
@@ -134,7 +134,7 @@ class _TranscriptReader:
     def _prompt_event(self, at: int, prompt: str, when: float) -> Iterator[Event]:
         prompt = _IDE_CONTEXT.sub("", prompt)
         if prompt.strip() and not self._by_agent and not _NOT_TYPED.match(prompt):
-            yield Event(f"{self._session}-{at}", AGENT, Kind.PROMPT, self._session, self._cwd, when, prompt=prompt)
+            yield Event(f"{self._session}-{at}", AGENT, EventKind.PROMPT, self._session, self._cwd, when, prompt=prompt)
 
     def _folder(self, given: Any) -> str:
         own = given.get("workdir") or given.get("working_directory") if isinstance(given, Mapping) else None

@@ -14,7 +14,7 @@ from ...brain import Brain
 from ...errors import InputError
 from ..capture import Capture, workspace_of
 from ..consent import may_capture
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from ..identity import Repository, author, local_id, repository, repository_id
 from ..memory import TeamMemory
 from ..notes import Note
@@ -78,7 +78,7 @@ def _read_transcript(brain: Brain, agent: str, path: Path, seen: set[str]) -> bo
 
 def _end(event: Event) -> Event:
     number, agent, session = f"{event.session}-end", event.agent, event.session
-    return Event(number, agent, Kind.SESSION_END, session, event.cwd, event.time, source="imported")
+    return Event(number, agent, EventKind.SESSION_END, session, event.cwd, event.time, source="imported")
 
 
 class _PastCapture(Capture):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..dialects.payloads import action_of, command_in, files_in
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from ..private_text import without_private
 
 LONGEST_LINE = 8 << 20
@@ -80,7 +80,7 @@ def tool_event(
     return Event(
         number,
         agent,
-        Kind.TOOL,
+        EventKind.TOOL,
         session,
         cwd,
         when,
