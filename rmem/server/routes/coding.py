@@ -104,7 +104,7 @@ def _repositories(access: Access) -> Document:
 # What is told
 
 
-@router.get("/briefing", response_model=documents.InjectionAnswer, summary="What a new session would be told now")
+@router.get("/briefing", response_model=documents.InjectionAnswer, summary="What a new session would be shown now")
 async def briefing(access: Reader, repository: Named = None) -> Response:
     """Nothing is recorded as shown. `told` is false for lines that do not fit into the budget."""
     return json_response(await access.read(_briefing, access, repository))
@@ -120,7 +120,7 @@ def _briefing(access: Access, named: str | None) -> Document:
     "/injection",
     response_model=documents.InjectionAnswer,
     openapi_extra=body_schema(forms.InjectionForm),
-    summary="What a prompt, or a command that fails, would be told now",
+    summary="What a prompt or a failed command would be shown now",
 )
 async def injection(
     access: Reader, form: Annotated[Document, Depends(json_body(forms.InjectionForm, "a prompt"))]
@@ -192,7 +192,7 @@ def _injection(sections: list[BriefingSection], budget: int, heading: str = "") 
     }
 
 
-@router.get("/ledger", response_model=documents.LedgerAnswer, summary="What sessions were told, in tokens")
+@router.get("/ledger", response_model=documents.LedgerAnswer, summary="What sessions were shown, in tokens")
 async def ledger(access: Reader, repository: Named = None) -> Response:
     """Groups the last 30 days by session, latest first. Administrators see all, others what was shown in their name.
     Tokens are estimated from the memories as they are now."""
@@ -285,7 +285,7 @@ def _event(when: float, kind: str, text: str, memory: Memory | None = None) -> D
 # The review inbox
 
 
-@router.get("/review", response_model=documents.ReviewAnswer, summary="What somebody should look at")
+@router.get("/review", response_model=documents.ReviewAnswer, summary="Memories to review")
 async def inbox(access: Reader, repository: Named = None) -> Response:
     """Pairs that contradict each other or say the same (among the newest memories), memories about files that are gone
     or changed a lot (where the clone is on this machine), and statements of yours that may be rules."""

@@ -26,12 +26,11 @@ _EXPLAINED, _VERSIONS = 50, 50
 @router.get(
     "/connections/{memory_id:path}",
     response_model=documents.ConnectionsAnswer,
-    summary="Versions of a memory, what says the same or contradicts it, and what would go with it",
+    summary="Versions of a memory, its duplicates and contradictions, and the facts that only it states",
 )
 async def connections(access: Annotated[Access, Depends(allowed(Role.READ))], memory_id: str) -> Response:
-    """`versions` are memories that superseded one another, `earlier` what this one said before it was edited, both the
-    oldest first. `lost` are facts that no other memory
-    says."""
+    """`versions` are memories that superseded one another, `earlier` the texts of this one before edits, both oldest
+    first. `lost` are facts that no other memory states."""
     return json_response(await access.read(_connections, access, memory_id))
 
 
