@@ -72,20 +72,20 @@ def evaluate(
         checks.whole("limit_conversations", limit_conversations, low=1)
     conversations = read(path)[:limit_conversations]
     total = sum(len(conversation.questions) for conversation in conversations)
-    asked = skipped = 0
+    done = skipped = 0
     shares: list[tuple[int, dict[int, float]]] = []
     with Brain(":memory:", embedder=embedder) as brain:
         known = {conversation.name: _remember_turns(brain, conversation) for conversation in conversations}
         for conversation in conversations:
             for question in conversation.questions:
-                asked += 1
+                done += 1
                 if question.evidence:
                     ranking = _rank(brain, question, conversation.name, known[conversation.name], granularity)
                     shares.append((question.category, _evidence_found(question.evidence, ranking, granularity)))
                 else:
                     skipped += 1
                 if on_progress is not None:
-                    on_progress(asked, total)
+                    on_progress(done, total)
         name = brain.embedder
     return {
         "embedder": name,

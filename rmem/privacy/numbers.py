@@ -53,7 +53,8 @@ def cards(text: str, start: int = 0, end: int | None = None) -> Iterator[Finding
     for match in _CARD.finditer(text, start, len(text) if end is None else end):
         digits = re.sub(r"[ -]", "", match.group())
         prefix, size = int(digits[:6]), len(digits)
-        issuer = next((one[0] for one in _ISSUERS if one[1] <= prefix <= one[2] and size in one[3]), None)
+        issuers = (name for name, low, high, sizes in _ISSUERS if low <= prefix <= high and size in sizes)
+        issuer = next(issuers, None)
         if issuer is None and _CARD_WORD.search(text, max(0, match.start() - 24), match.start()):
             issuer = "card"  # an old or rare length, but with a word for cards and a valid check digit
         if issuer is None or not luhn(digits) or len(set(digits)) == 1:

@@ -123,7 +123,7 @@ def _insert_evidence(
     known = {row.seq for row in (*first, *inserted)}
     return [
         *first,
-        *(row for row in inserted if row.seq not in {one.seq for one in first}),
+        *(row for row in inserted if row.seq not in {best_row.seq for best_row in first}),
         *(row for row in ranked if row.seq not in known),
     ]
 
