@@ -36,6 +36,7 @@ from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
 from .stores import open_store
 from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
+from .stores.capabilities import FactTable
 from .stores.value_records import ValueRecords, as_records, keeps_values
 from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
@@ -546,7 +547,8 @@ class Brain:
             if ready:
                 rows = self._engine.search_in(rows, request.where)
             embedder = self._resolve() if request.needs_embedder else None
-            return load_hits(self.store, search(self.store, rows, request, embedder, self._learned))
+            facts = self.store if isinstance(self.store, FactTable) else None
+            return load_hits(self.store, search(self.store, rows, request, embedder, self._learned, facts))
 
         hits = Hits(self.store.recall_transaction(read), self.new_recall(request.text, request.where))
         if request.touch:

@@ -5,10 +5,16 @@ connection breaks for both. Locks made here are free in every child; watched obj
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
+import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
+
+T = TypeVar("T")
 
 _locks: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _watched: WeakValueDictionary[int, Forking] = WeakValueDictionary()
@@ -47,6 +53,30 @@ def new_rlock() -> threading.RLock:
     return lock
 
 
+class cached_property(functools.cached_property[T]):
+    """The one of functools, whose lock (Python 3.11 has one) is free in a forked child."""
+
+    def __init__(self, func: Callable[[Any], T]) -> None:
+        super().__init__(func)
+        lock = getattr(self, "lock", None)
+        if lock is not None:
+            _locks[id(lock)] = lock
+
+
+def _finish_imports() -> None:
+    """Wait for the modules that other threads are importing: a child would wait for their locks for ever."""
+    for _ in range(10):  # a module may import others, and an import of this thread never ends here
+        started = [name for name, module in list(sys.modules.items()) if _is_importing(module)]
+        if not started:
+            return
+        for name in started:
+            importlib.import_module(name)
+
+
+def _is_importing(module: object) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
 def _alive(watched: WeakValueDictionary[int, Any]) -> list[Any]:
     """Return the live objects of a weak set; other threads may be adding more."""
     return [found for reference in watched.valuerefs() if (found := reference()) is not None]
@@ -56,6 +86,7 @@ def _before() -> None:
     _notified[:] = _alive(_watched)
     for listener in _notified:
         listener.before_fork()
+    _finish_imports()  # last, because the others take time
 
 
 def _in_parent() -> None:

@@ -296,7 +296,6 @@ def test_an_update_changes_what_it_names_and_nothing_else(brain):
         "importance": lambda m: m.importance,
         "when": lambda m: m.timestamp,
         "step": lambda m: m.step_number,
-        "metadata": lambda m: {key: value for key, value in m.contents.items() if key != "text"},
         "position": lambda m: tuple(m.position),
     }
     for name, value in changes.items():
@@ -308,7 +307,7 @@ def test_an_update_changes_what_it_names_and_nothing_else(brain):
         if name != "text":
             assert np.array_equal(new.embeddings.full_vector, old.embeddings.full_vector), name
     assert new.agent_id == "a"
-    assert new.contents == {"text": "other", "n": 2}
+    assert (new.text, new.metadata) == ("other", {"n": 2})
     assert new.bookkeeping.creation_time == before.bookkeeping.creation_time
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,8 @@ import numpy as np
 from rmem.embed.base import Embedder, Matrix
 from rmem.embed.vectors import check_rows, has_content
 from rmem.errors import ConfigError, EmbedderError
+
+from ..forks import cached_property
 
 
 class FunctionEmbedder(Embedder):

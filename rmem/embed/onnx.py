@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,8 @@ from rmem.embed.base import Embedder, Matrix
 from rmem.embed.vectors import has_content, unit_rows, windows
 from rmem.embed.wheels import file_in_wheel
 from rmem.errors import ConfigError, EmbedderError
+
+from ..forks import cached_property
 
 _INSTALL = "pip install 'rmem[minilm]'"
 _MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from rmem.embed.base import Embedder, Matrix, Vector
 from rmem.embed.vectors import check_rows, has_content, unit_rows, windows
 from rmem.errors import ConfigError, EmbedderError
 from rmem.extras import require
+
+from ..forks import cached_property
 
 _BATCH = 32
 _CHARACTERS = 3  # of a token, about; windows that are longer than the model reads would be cut off silently

@@ -10,7 +10,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from rmem.embed.base import Embedder, Matrix, Vector
 from rmem.embed.vectors import has_content, unit_rows, windows
 from rmem.embed.wordpiece import SPARE_ROWS, WordPieces, words_of
 from rmem.errors import EmbedderError
+from rmem.forks import cached_property
 from rmem.index.arrays import distinct
 
 _DIMENSION = 256

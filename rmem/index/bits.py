@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from .. import checks
 from ..errors import VectorError
+from ..forks import cached_property
 
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..filters import Filter
+from ..forks import cached_property
 from ..models import TIERS
 from .analyser import Word
 from .bits import Estimate, top

@@ -19,7 +19,7 @@ from ..index.filtered_rows import FilteredRows
 from ..models import Hit
 from .budget import take_fitting
 from .engine import MODES, rank
-from .fact_paths import cached_similarity, has_facts
+from .fact_paths import FactSource, cached_similarity
 from .facts import DEPTH, FactRanking, rank_by_facts
 from .feedback import MAX_MOVED, LearnedFeedback, rank_by_feedback
 from .hybrid import Ranked
@@ -119,8 +119,9 @@ def search(
     request: RecallRequest,
     embedder: Embedder | None,
     learned: LearnedFeedback,
+    facts: FactSource | None,
 ) -> RankedRows:
-    """Rank the rows inside the filter of a request."""
+    """Rank the rows inside the filter of a request; by facts too, if the store keeps any."""
     given = request.vector
     if request.mode == "vector":
         store.check_comparable("vectors")
@@ -135,10 +136,10 @@ def search(
 
     # With a token budget, rank more rows: later hits may replace those that are too long.
     count = request.k if request.token_budget is None else 4 * request.k
-    facts = _fact_ranking(store, rows, request)
+    by_facts = None if facts is None else _fact_ranking(facts, store, rows, request)
     most = request.settings.feedback if request.mode == "hybrid" else 0.0
     evidence = learned.evidence(store, request.text) if most else {}
-    deeper = max(count, MAX_MOVED if evidence else 0, DEPTH if facts is not None else 0)
+    deeper = max(count, MAX_MOVED if evidence else 0, DEPTH if by_facts is not None else 0)
     ranked: Sequence[Ranked] = rank(
         rows,
         request.question,
@@ -150,18 +151,18 @@ def search(
     )
     if evidence:
         ranked = rank_by_feedback(store, ranked, evidence, most)
-    if facts is not None and ranked:
-        ranked = rank_by_facts(list(ranked), request.question.text, count, facts)
+    if by_facts is not None and ranked:
+        ranked = rank_by_facts(list(ranked), request.question.text, count, by_facts)
     ranked = ranked[:count]
     return RankedRows(request, ranked)
 
 
 def _fact_ranking(
-    store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest
+    source: FactSource, store: RecordStore, rows: FilteredRows | CandidateSource, request: RecallRequest
 ) -> FactRanking | None:
-    """Return the inputs of ranking by facts; None if facts are not used."""
-    share, source = request.settings.facts, store
-    if request.mode != "hybrid" or not share or not has_facts(source):
+    """Return the inputs of ranking by facts; None if the request does not use them."""
+    share = request.settings.facts
+    if request.mode != "hybrid" or not share:
         return None
 
     def texts(seqs: Sequence[int]) -> dict[int, str]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..facts.model import FactEdges, StoredFact
 from ..feedback import Feedback
+from ..index.vocabulary import WordVectors
 from ..models import Memory
 from .base import RecordStore, SetAside
 
@@ -103,6 +104,8 @@ class FactTable(RecordStore):
     """The store has a table of the facts that memories state, written in the transactions of the memories."""
 
     capability = "facts"
+    word_vectors: WordVectors | None
+    """Embeds single words, to compare relations with the words of a question."""
 
     @abstractmethod
     def facts_about(

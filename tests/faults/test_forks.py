@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import multiprocessing
 import os
 import signal
@@ -268,3 +269,29 @@ def test_closing_in_the_child_leaves_the_parent_alone(path):
         brain.remember("after", id="after")
         assert len(brain.memories()) == 2
     assert not Path(f"{path}-wal").exists()
+
+
+def test_a_fork_while_another_thread_loads_the_embedder_hangs_nobody(tmp_path):
+    """In a process of its own, in which nothing was imported and no table was loaded before."""
+    program = """
+import os, signal, sys, threading
+from rmem import Brain
+brain = Brain(sys.argv[1])
+thread = threading.Thread(target=brain.remember, args=("by the thread",))
+thread.start()
+children = []
+while thread.is_alive():
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        brain.remember("by a child")
+        os._exit(0)
+    children.append(child)
+    thread.join(0.03)
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "m.db")], capture_output=True, text=True, timeout=120
+    )
+    codes = ast.literal_eval(ended.stdout)
+    assert set(codes) == {0}, ended.stderr

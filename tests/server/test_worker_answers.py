@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from rmem.server.settings import Limits, ServerSettings
-from rmem.server.worker import framed
-from rmem.server.workers import WorkerFailedError, _Answer, _Worker
+from rmem.server.worker import encode_message
+from rmem.server.workers import WorkerFailedError, _ForwardedAnswer, _Worker
 
-START = framed({"type": "start", "status": 200, "headers": [["x-test", "1"]], "route": None})
-PART = framed({"type": "body", "more": True}, b"part ")
-LAST = framed({"type": "body", "more": False}, b"last")
+START = encode_message({"type": "start", "status": 200, "headers": [["x-test", "1"]], "route": None})
+PART = encode_message({"type": "body", "more": True}, b"part ")
+LAST = encode_message({"type": "body", "more": False}, b"last")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def answered(tmp_path, process, frames: bytes, *, ends: bool) -> list[tuple[obje
         settings = ServerSettings(data=tmp_path, limits=Limits(statement_seconds=0.2))
         context = SimpleNamespace(id="r", request=None, note_write=lambda mark: None)
         scope = {"type": "http", "path": "/query", "method": "POST", "headers": []}
-        answer = _Answer(_Worker(reader, writer, process.pid), scope, send, context, settings)
+        answer = _ForwardedAnswer(_Worker(reader, writer, process.pid), scope, send, context, settings)
         answer._worker.send_request = lambda *given: asyncio.sleep(0)
         theirs.sendall(frames)
         if ends:

@@ -6,12 +6,12 @@ found without computing all."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ...forks import cached_property
 from ...index.bits import Matrix, Vector, least
 from ...index.bm25 import Scored
 from ...recall.fusion import blend, share_of_vector, share_of_words
