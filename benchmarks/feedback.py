@@ -17,7 +17,7 @@ from typing import Any
 
 from rmem import Brain, RecallSettings
 from rmem.evaluate.offline import Setting
-from rmem.evaluate.recall_sets import RecallSet, ask, files_in, measures, memories_of, read
+from rmem.evaluate.recall_sets import RecallSet, files_in, measures, memories_of, read, recall_hits
 from rmem.index.analyser import question_words
 
 GROUPS = ("asked again", "in other words", "not judged")
@@ -55,7 +55,7 @@ def measured(one: RecallSet, setting: Setting, wrong: float, rng: random.Random)
             for time in (0, 1):
                 for group, questions in groups.items():
                     for question in questions:
-                        ranking = [places[hit.id] for hit in ask(brain, question, setting)]
+                        ranking = [places[hit.id] for hit in recall_hits(brain, question, setting)]
                         for name, value in measures(ranking, question["relevant"], sessions).items():
                             figures[group, name, time].append(value)
                 if time == 0:
@@ -68,7 +68,7 @@ def judge(
     brain: Brain, places: dict[str, int], question: dict[str, Any], setting: Setting, wrong: float, rng: random.Random
 ) -> None:
     """Mark the right hits among the first ten, or, by mistake, others."""
-    hits = ask(brain, question, setting)[:10]
+    hits = recall_hits(brain, question, setting)[:10]
     right = [hit for hit in hits if places[hit.id] in question["relevant"]]
     others = [hit for hit in hits if hit not in right]
     for hit in right:

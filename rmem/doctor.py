@@ -42,7 +42,7 @@ _WORSE = 0.02  # most that the mean cosine of the nearest rows may be below that
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The result of one check."""
 
     name: str
@@ -50,38 +50,38 @@ class Finding:
     detail: str
 
 
-def examine(address: str | Path | None = None) -> list[Finding]:
+def examine(address: str | Path | None = None) -> list[CheckResult]:
     """Check the file or the database, the rows, and all data derived from them."""
     findings = [_versions()]
     try:
         store = open_sql(address)
     except RemanenceError as error:
-        return [*findings, Finding("store", False, str(error))]
+        return [*findings, CheckResult("store", False, str(error))]
     try:
-        findings.append(Finding("store", True, store.describe()))
+        findings.append(CheckResult("store", True, store.describe()))
         findings += store.read_transaction(lambda: [_run_check(check, store) for check in _CHECKS])
         engine = VectorEngine(store, None)
         if (finding := engine.examine()) is not None:
-            findings.append(Finding("vector engine", *finding))
+            findings.append(CheckResult("vector engine", *finding))
         engine.close()
     finally:
         store.close()
     return findings
 
 
-def _run_check(check: Callable[[SqlRecords], Finding], store: SqlRecords) -> Finding:
+def _run_check(check: Callable[[SqlRecords], CheckResult], store: SqlRecords) -> CheckResult:
     """Run a check; turn an unexpected error into a finding."""
     try:
         return check(store)
     except Exception as error:
         message = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
-        return Finding(check.__name__.removeprefix("check").strip("_"), False, message)
+        return CheckResult(check.__name__.removeprefix("check").strip("_"), False, message)
 
 
-def _versions() -> Finding:
+def _versions() -> CheckResult:
     features = {option for (option,) in sqlite3.connect(":memory:").execute("PRAGMA compile_options")}
     modern = sqlite3.sqlite_version_info >= (3, 35) and "OMIT_JSON" not in features
-    return Finding(
+    return CheckResult(
         "versions",
         modern,
         f"rmem {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
@@ -89,11 +89,11 @@ def _versions() -> Finding:
     )
 
 
-def _file(store: SqlRecords) -> Finding:
-    return Finding(*store.check_storage())
+def _file(store: SqlRecords) -> CheckResult:
+    return CheckResult(*store.check_storage())
 
 
-def _rows(store: SqlRecords) -> Finding:
+def _rows(store: SqlRecords) -> CheckResult:
     unreadable, count, locked = [], 0, 0
     for seq, found in _each_row(store):
         count += 1
@@ -108,7 +108,7 @@ def _rows(store: SqlRecords) -> Finding:
             unreadable.append(f"{name}: {error}")
     message = f"{count:,} memories, all readable" + (f" but {locked:,} encrypted ones" if locked else "")
     bad = f"{len(unreadable):,} of {count:,} memories are damaged: {'; '.join(unreadable[:5])}"
-    return Finding("rows", not unreadable, bad if unreadable else message)
+    return CheckResult("rows", not unreadable, bad if unreadable else message)
 
 
 def _each_row(store: SqlRecords) -> Iterator[tuple[Any, tuple[Any, ...] | sqlite3.Error]]:
@@ -135,25 +135,27 @@ def _fetch(store: SqlRecords, sql: str, *values: Any) -> list[tuple[Any, ...]]:
     return store.read_raw(lambda connection: connection.execute(sql, values).fetchall())
 
 
-def _keys(store: SqlRecords) -> Finding:
+def _keys(store: SqlRecords) -> CheckResult:
     held, wrapped = store.read_raw(keys.count), store.read_raw(keys.read)
     if not wrapped:
-        return Finding("keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held))
+        return CheckResult(
+            "keys", not held, f"{sum(held.values()):,} encrypted memories" + " without keys" * bool(held)
+        )
     versions = sorted({key.version for key in wrapped})
     message = f"{sum(held.values()):,} encrypted memories, data keys of version {' and '.join(map(str, versions))}"
     if len(versions) > 1:
         message += " (a rotation waits to be finished: rmem keys rotate --data)"
     if store.encryption is None:
-        return Finding("keys", True, f"{message}, not checked for want of the master key")
+        return CheckResult("keys", True, f"{message}, not checked for want of the master key")
     lost = sorted(set(held) - set(versions))
     if lost:
-        return Finding("keys", False, f"{message}; the keys of version {lost[0]} are gone")
+        return CheckResult("keys", False, f"{message}; the keys of version {lost[0]} are gone")
     for version in versions:
         store.vault.keys(version)
-    return Finding("keys", True, f"{message}, opened by the master key")
+    return CheckResult("keys", True, f"{message}, opened by the master key")
 
 
-def check_vectors(store: SqlRecords) -> Finding:
+def check_vectors(store: SqlRecords) -> CheckResult:
     noted = store.get_meta("dimension")
     dimension = int(noted) if noted is not None else 0
     ((total, present),) = _fetch(store, "SELECT count(*), count(vector) FROM memories")
@@ -166,19 +168,19 @@ def check_vectors(store: SqlRecords) -> Finding:
     detail = f"{present:,} of {dimension} numbers, {total - present:,} memories without"
     if wrong:
         detail = f"{len(wrong):,} of a wrong size ({', '.join(str(key) for (key,) in wrong[:5])}) among {detail}"
-    return Finding("vectors", not wrong, detail)
+    return CheckResult("vectors", not wrong, detail)
 
 
-def _terms(store: SqlRecords) -> Finding:
+def _terms(store: SqlRecords) -> CheckResult:
     version = store.get_meta("analyser")
     if version not in (None, str(ANALYSER)):
-        return Finding("terms", False, f"derived by analyser {version}, not {ANALYSER}")
+        return CheckResult("terms", False, f"derived by analyser {version}, not {ANALYSER}")
     damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
     ((bad,),) = _fetch(store, damaged)
-    return Finding("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
+    return CheckResult("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
 
 
-def _index(store: SqlRecords) -> Finding:
+def _index(store: SqlRecords) -> CheckResult:
     """Compare the index with the rows, and a sample of its results with a plain scan."""
     store.refresh()
     held = np.array([seq for (seq,) in _fetch(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
@@ -186,7 +188,7 @@ def _index(store: SqlRecords) -> Finding:
     indexed = columns["seq"][columns["alive"]]
     if not np.array_equal(indexed, held):
         extra, missing = np.setdiff1d(indexed, held).size, np.setdiff1d(held, indexed).size
-        return Finding("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
+        return CheckResult("index", False, f"{missing:,} rows missing from it, {extra:,} that no longer exist")
     rotating = len({key.version for key in store.read_raw(keys.read)}) > 1
     noted = store.get_meta("dimension")
     sample = _Sample(store.index, None if noted is None else int(noted), rotating)
@@ -200,7 +202,7 @@ def _index(store: SqlRecords) -> Finding:
     segments = store.stats().segments
     packed = f"in {segments} segments and the tail, " if segments else ""
     message = f"{held.size:,} rows {packed}as they are stored; {sample.answers} answers compared"
-    return Finding("index", sample.wrong is None, sample.wrong or message)
+    return CheckResult("index", sample.wrong is None, sample.wrong or message)
 
 
 class _Sample:
@@ -229,7 +231,7 @@ class _Sample:
             self._report(f"row {row.seq} is not as in the file")
         vectors = self._index.vectors
         if row.vector is not None:
-            found = vectors.decoded(np.array([at]))[0] if vectors is not None else np.zeros_like(row.vector)
+            found = vectors.decode_rows(np.array([at]))[0] if vectors is not None else np.zeros_like(row.vector)
             if float(found @ row.vector) < _SAME:
                 self._report(f"row {row.seq} has the vector of another one")
             if len(self._vectors) < _QUESTIONS:
@@ -262,7 +264,7 @@ class _Sample:
         for term, holders in self._terms.items():
             at, _ = found_rows.matches([term]).part(0)
             known = set(found_rows.seq[at].tolist())
-            if self._index.postings.disguises is None and known != set(holders):
+            if self._index.postings.blind_term_lookup is None and known != set(holders):
                 self._report("the rows that hold a word are not those of the file")
             self.answers += 1
         for nearest in self._vectors:
@@ -286,23 +288,25 @@ class _Nearest:
         self.best = np.sort(np.append(self.best, matrix @ self.query))[-_NEAREST:]
 
 
-def _embedder(store: SqlRecords) -> Finding:
+def _embedder(store: SqlRecords) -> CheckResult:
     known, spec = store.get_meta("embedder"), store.get_meta("embedder_spec")
     if known is None or known == "none":
-        return Finding("embedder", True, "none yet" if known is None else "vectors are supplied by users")
+        return CheckResult("embedder", True, "none yet" if known is None else "vectors are supplied by users")
     if spec is None:
-        return Finding("embedder", True, f"{known}, to be passed to Brain(embedder=…)")
+        return CheckResult("embedder", True, f"{known}, to be passed to Brain(embedder=…)")
     name = embedder_for(spec).name
     if name != known:
-        return Finding("embedder", False, f"vectors are of {known!r}, but {spec!r} is {name!r} here: rmem reindex")
-    return Finding("embedder", True, known)
+        return CheckResult("embedder", False, f"vectors are of {known!r}, but {spec!r} is {name!r} here: rmem reindex")
+    return CheckResult("embedder", True, known)
 
 
-def _facts(store: SqlRecords) -> Finding:
+def _facts(store: SqlRecords) -> CheckResult:
     """Report missing facts as sound: they are extracted again later."""
     if store.get_meta("facts") != str(FACTS) and len(store):
-        return Finding("facts", True, "not read from all memories, or by older rules: rmem reindex reads them again")
-    return Finding("facts", True, f"{store.fact_count():,}")
+        return CheckResult(
+            "facts", True, "not read from all memories, or by older rules: rmem reindex reads them again"
+        )
+    return CheckResult("facts", True, f"{store.fact_count():,}")
 
 
 _CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts)

@@ -77,10 +77,10 @@ class Link:
 
     def open(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], patience: float | None
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send a request and return the answer for reading piece by piece; retry until the answer begins."""
         answer = self._send(method, path, body, headers, patience, whole=False)
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, HttpAnswer)
         return answer
 
     def _send(
@@ -92,7 +92,7 @@ class Link:
         patience: float | None,
         *,
         whole: bool,
-    ) -> Answer | bytes:
+    ) -> HttpAnswer | bytes:
         timeout = self._timeout if patience is None else max(self._timeout, patience + 5)
         attempt = 1
         while True:
@@ -105,7 +105,7 @@ class Link:
                 connection.request(method, self._prefix + path, body, headers)
                 answer = connection.getresponse()
                 if answer.status < 300 and not whole:
-                    return Answer(self, connection, answer)
+                    return HttpAnswer(self, connection, answer)
                 raw = answer.read()
                 if not raw and answer.status not in (204, 304) and "Content-Length" not in answer.headers:
                     raise http.client.RemoteDisconnected("the answer ended within its headers")
@@ -161,7 +161,7 @@ class Link:
             connection.close()
 
 
-class Answer:
+class HttpAnswer:
     """The body of an answer. Its connection returns to the pool after the body was read, and is closed otherwise."""
 
     def __init__(self, link: Link, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
@@ -185,7 +185,7 @@ class Answer:
             raise RemoteError(f"the answer of {self._link.url} ended early: {error!r}", status=502) from None
         return found
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> HttpAnswer:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -49,7 +49,7 @@ class Shown(NamedTuple):
         return weight / weight.sum()
 
 
-class Asked(NamedTuple):
+class StoreQuestions(NamedTuple):
     """A store, its questions, and questions that it cannot answer."""
 
     store: dict[str, Any]
@@ -94,17 +94,17 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], list[tuple[int, dict[str, A
     return stores, every, _twin(path) if len(stores) == 1 else []
 
 
-def _whole(path: Path, most: int) -> Iterator[Asked]:
+def _whole(path: Path, most: int) -> Iterator[StoreQuestions]:
     stores, every, elsewhere = _read(path)
     rng = random.Random(0)
     chosen = rng.sample(every, min(most, len(every)))
     for at, store in enumerate(stores):
         own = [question for where, question in chosen if where == at]
         others = elsewhere or [question for where, question in every if where != at]
-        yield Asked(store, own, rng.sample(others, min(len(others), len(own))))
+        yield StoreQuestions(store, own, rng.sample(others, min(len(others), len(own))))
 
 
-def _small(path: Path, most: int) -> Iterator[Asked]:
+def _small(path: Path, most: int) -> Iterator[StoreQuestions]:
     """Cut stores down to a right memory and others, half of the time its neighbours."""
     stores, every, elsewhere = _read(path)
     rng = random.Random(0)
@@ -118,10 +118,10 @@ def _small(path: Path, most: int) -> Iterator[Asked]:
         place = {old: new for new, old in enumerate(kept)}
         own = {**question, "relevant": [place[old] for old in question["relevant"] if old in place]}
         others = elsewhere or [other for where, other in every if where != at]
-        yield Asked({"memories": [memories[old] for old in kept]}, [own], [rng.choice(others)])
+        yield StoreQuestions({"memories": [memories[old] for old in kept]}, [own], [rng.choice(others)])
 
 
-def shown(path: Path, stores: Iterator[Asked], embedder: str) -> dict[str, Shown]:
+def shown(path: Path, stores: Iterator[StoreQuestions], embedder: str) -> dict[str, Shown]:
     """Ask stores in every mode."""
     given = json.loads(gzip.decompress(path.read_bytes()))
     found: dict[str, list[tuple[list[float], bool, bool, bool]]] = {mode: [] for mode in MODES}

@@ -101,7 +101,7 @@ def _results(
     repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
 ) -> tuple[list[PromptResult], Curve | None]:
     from ..evaluate.team import fitting
-    from ..evaluate.team.repositories import imported, read_prompts
+    from ..evaluate.team.repositories import import_histories, read_prompts
 
     read = [prompt for place in prompts for prompt in read_prompts(place)]
     with progress("Importing") as bar:
@@ -109,7 +109,7 @@ def _results(
         def report(label: str, done: int, total: int) -> None:
             bar.under(label)(done, total)
 
-        with imported(repositories, read, sessions=sessions, on_progress=report) as histories:
+        with import_histories(repositories, read, sessions=sessions, on_progress=report) as histories:
             if not fit:
                 return histories.evaluate(report), None
             known = fitting.examples(histories)
@@ -135,9 +135,9 @@ def _table(first: str, rows: dict[str, Figures], *, counts: bool) -> None:
     for name, figures in rows.items():
         lines.append([
             name,
-            share(figures.precision, figures.right, figures.told),
+            share(figures.precision, figures.right, figures.shown),
             share(figures.recall, figures.recalled, figures.with_answer),
-            share(figures.wrongly, figures.told_anyway, figures.prompts - figures.with_answer),
+            share(figures.wrongly, figures.shown_wrongly, figures.prompts - figures.with_answer),
             share(figures.recall_at_3, figures.first_three, figures.with_answer),
         ])  # fmt: skip
     align(lines)

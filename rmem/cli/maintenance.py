@@ -15,7 +15,7 @@ from .output import align, console, size, visible
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..doctor import Finding
+    from ..doctor import CheckResult
 
 
 @click.command()
@@ -135,8 +135,8 @@ def _repair(cli: CliContext) -> list[str]:
     return [f"took out of {number:,} memories of the team what could not be read"] if number else []
 
 
-def _team_findings(cli: CliContext) -> list[Finding]:
-    from ..doctor import Finding
+def _team_findings(cli: CliContext) -> list[CheckResult]:
+    from ..doctor import CheckResult
     from ..errors import RemanenceError
     from ..team import validation
 
@@ -144,10 +144,10 @@ def _team_findings(cli: CliContext) -> list[Finding]:
         with cli.existing_brain() as brain:
             return validation.findings(brain)
     except RemanenceError as error:
-        return [Finding("team memories", False, str(error))]
+        return [CheckResult("team memories", False, str(error))]
 
 
-def _show(findings: list[Finding]) -> None:
+def _show(findings: list[CheckResult]) -> None:
     from rich.table import Table
     from rich.text import Text
 

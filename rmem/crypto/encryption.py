@@ -1,5 +1,5 @@
-"""What is encrypted, and the master key that protects it. The key comes from the environment, a file, a function or the
-caller; it is never stored, logged or shown."""
+"""`Encryption`: which fields are encrypted, and the master key that protects them. The key comes from the environment,
+a file, a function or the caller; it is never stored, logged or shown."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Encryption:
         object.__setattr__(self, "fields", tuple(name for name in FIELDS if name in given))
         checks.flag("vectors", self.vectors)
         if isinstance(self.master, str | bytes):
-            key_of(self.master, "master")
+            decode_key(self.master, "master")
         elif not isinstance(self.master, Path) and not callable(self.master):
             raise InputError("master must be a key, a Path or a function that returns a key", field="master")
 
@@ -77,14 +77,14 @@ class Encryption:
     def master_key(self) -> bytes:
         """Return the 32 bytes; read a file or call a function each time."""
         if isinstance(self.master, Path):
-            return key_of(_read_key_file(self.master), f"the key file {self.master}")
+            return decode_key(_read_key_file(self.master), f"the key file {self.master}")
         if callable(self.master):
             try:
                 given = self.master()
             except Exception as error:  # its message could contain the key
                 raise ConfigError(f"the function given as master raised {type(error).__name__}") from None
-            return key_of(given, "what the function of master returned")
-        return key_of(self.master, "master")
+            return decode_key(given, "what the function of master returned")
+        return decode_key(self.master, "master")
 
     @property
     def hides_vectors(self) -> bool:
@@ -99,7 +99,7 @@ def master_from(variable: str, file_variable: str | None = None) -> str | Path |
     if key and path:
         raise ConfigError(f"{variable} and {file_variable} are both set; set one of them")
     if key:
-        key_of(key, variable)
+        decode_key(key, variable)
         return key
     return Path(path).expanduser() if path else None
 
@@ -109,7 +109,7 @@ def new_master_key() -> str:
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
-def key_of(given: object, name: str) -> bytes:
+def decode_key(given: object, name: str) -> bytes:
     """Decode a key to its 32 bytes; the ConfigError for a bad one does not reveal it."""
     raw = given.encode("utf-8", "replace") if isinstance(given, str) else given
     if not isinstance(raw, bytes):

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from ..errors import InputError, KeyWrongError
 from .encryption import KEY_BYTES, Encryption, Master
-from .vault import cipher_of
+from .vault import new_cipher
 
 _NONCE = 12
 _BOUND = b"remanence value"
@@ -24,7 +24,7 @@ class ValueCipher:
 
     def __init__(self, master: Master) -> None:
         key = Encryption(master=master).master_key()
-        self._cipher = cipher_of(blake2b(_BOUND, key=key, digest_size=KEY_BYTES).digest())
+        self._cipher = new_cipher(blake2b(_BOUND, key=key, digest_size=KEY_BYTES).digest())
 
     def encrypt(self, value: str) -> str:
         """Return the ciphertext as letters, digits, - and _; different each time."""

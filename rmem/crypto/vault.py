@@ -1,7 +1,7 @@
-"""The data keys of one store, and what they do: seal and open fields (AES-256-GCM), blind terms (keyed BLAKE2b).
+"""The data keys of one store: they encrypt and decrypt fields (AES-256-GCM) and hash terms (keyed BLAKE2b).
 
 There is one key for each kind of field and one for terms. A rotation gives all kinds a new version; until it is done
-both versions are known. The store hands the wrapped keys over; the master key unwraps them."""
+both versions are available. The store provides the wrapped keys; the master key unwraps them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_CACHED = 1 << 16
 
 
 class WrappedKey(NamedTuple):
-    """A data key as the store keeps it, and the fingerprint of the master key that opens it."""
+    """A data key as stored, and the fingerprint of the master key that wraps it."""
 
     kind: str
     version: int
@@ -41,7 +41,7 @@ class WrappedKey(NamedTuple):
 
 
 class BlindTerms(dict[int, int]):
-    """Cache of the keyed hashes of terms under one key: the same words come again and again."""
+    """Cache of the keyed hashes of terms under one key, since words recur."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -64,7 +64,7 @@ class DataKeys(NamedTuple):
     terms: BlindTerms
 
 
-def cipher_of(key: bytes) -> AESGCM:
+def new_cipher(key: bytes) -> AESGCM:
     require("privacy", "encryption")
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -78,12 +78,12 @@ def fingerprint(master: bytes) -> str:
 
 def wrap(master: bytes, kind: str, version: int, key: bytes) -> bytes:
     nonce = os.urandom(_NONCE)
-    return nonce + cipher_of(master).encrypt(nonce, key, _associated_data("key", kind, str(version)))
+    return nonce + new_cipher(master).encrypt(nonce, key, _associated_data("key", kind, str(version)))
 
 
 def unwrap(master: bytes, key: WrappedKey) -> bytes | None:
     """Decrypt a data key; None if another master key wrapped it or it was changed."""
-    key_bytes = _decrypt(cipher_of(master), key.wrapped, _associated_data("key", key.kind, str(key.version)))
+    key_bytes = _decrypt(new_cipher(master), key.wrapped, _associated_data("key", key.kind, str(key.version)))
     return key_bytes if key_bytes is not None and len(key_bytes) == KEY_BYTES else None
 
 
@@ -110,7 +110,7 @@ class Vault:
         self._wrapped: tuple[WrappedKey, ...] = ()
         self._versions: frozenset[int] = frozenset()
         self._keys: dict[int, DataKeys] = {}
-        self._disguises: Callable[[int], tuple[int, ...]] | None = None
+        self._blind_term_lookup: Callable[[int], tuple[int, ...]] | None = None
         self._problem: ConfigError | None = None  # why the master key could not be read
         self._lock = new_lock()
 
@@ -126,14 +126,15 @@ class Vault:
             for version in versions:
                 of_version = [key for key in current if key.version == version]
                 same = all(known.get((key.kind, version), key).created == key.created for key in of_version)
-                same_keys = (
-                    self._keys.get(version) if same else None
-                )  # wrapped again after a rotation, it is still the same data key
+                # A data key that a rotation wrapped again is still the same key.
+                same_keys = self._keys.get(version) if same else None
                 found = same_keys or self._open(of_version)
                 if found is not None:
                     unwrapped[version] = found
-            if unwrapped.keys() != self._keys.keys() or any(unwrapped[one] is not self._keys[one] for one in unwrapped):
-                self._disguises = _disguises([keys.terms for keys in unwrapped.values()])
+            if unwrapped.keys() != self._keys.keys() or any(
+                unwrapped[version] is not self._keys[version] for version in unwrapped
+            ):
+                self._blind_term_lookup = _build_blind_term_lookup([keys.terms for keys in unwrapped.values()])
             self._wrapped, self._versions, self._keys = current, frozenset(versions), unwrapped
 
     def _open(self, wrapped: Sequence[WrappedKey]) -> DataKeys | None:
@@ -149,7 +150,7 @@ class Vault:
         if any(raw.get(kind) is None for kind in KINDS):
             return None
         found = {kind: key for kind, key in raw.items() if key is not None}
-        return DataKeys({kind: cipher_of(found[kind]) for kind in FIELDS}, BlindTerms(found["terms"]))
+        return DataKeys({kind: new_cipher(found[kind]) for kind in FIELDS}, BlindTerms(found["terms"]))
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -252,12 +253,12 @@ class Vault:
         known = self.keys(version).terms
         return np.fromiter(map(known.__getitem__, hashes.tolist()), np.uint64, hashes.size)
 
-    def disguises(self) -> Callable[[int], tuple[int, ...]] | None:
+    def blind_term_lookup(self) -> Callable[[int], tuple[int, ...]] | None:
         """Return a function from a term to its blind terms under all unwrapped keys; None without keys."""
-        return self._disguises
+        return self._blind_term_lookup
 
 
-def _disguises(keys: Sequence[BlindTerms]) -> Callable[[int], tuple[int, ...]] | None:
+def _build_blind_term_lookup(keys: Sequence[BlindTerms]) -> Callable[[int], tuple[int, ...]] | None:
     return (lambda term: tuple([known[term] for known in keys])) if keys else None
 
 

@@ -1,7 +1,7 @@
 """Recall on facts that later facts replace, and on questions that need several of them.
 
 A file is JSON, perhaps gzipped: [{"name": …, "facts": [sentence, in order of time], "questions": [{"question": …,
-"answers": [text]}]}]. All sentences of a set are remembered in their order; each question is asked as a user asks."""
+"answers": [text]}]}]. All sentences of a set are remembered in their order; each question goes through `recall`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} must be sets of facts and questions in JSON: {error}", field="FILE") from None
     try:
-        for at, one in enumerate(sets):
-            checks.name(f"[{at}].name", one["name"])
-            for place, fact in enumerate(one["facts"]):
+        for at, fact_set in enumerate(sets):
+            checks.name(f"[{at}].name", fact_set["name"])
+            for place, fact in enumerate(fact_set["facts"]):
                 checks.text(f"[{at}].facts[{place}]", fact)
-            for place, question in enumerate(one["questions"]):
+            for place, question in enumerate(fact_set["questions"]):
                 checks.text(f"[{at}].questions[{place}].question", question["question"])
                 checks.names(f"[{at}].questions[{place}].answers", question["answers"])
     except (AttributeError, KeyError, TypeError) as error:
@@ -51,15 +51,15 @@ def evaluate(
     from ..brain import Brain
 
     sets = read(path)
-    how = settings or Setting("default")
-    total, done = sum(len(one["questions"]) for one in sets), 0
+    setting = settings or Setting("default")
+    total, done = sum(len(fact_set["questions"]) for fact_set in sets), 0
     reports = []
-    for one in sets:
+    for fact_set in sets:
         rows = []
-        with TemporaryDirectory() as folder, Brain(Path(folder) / "memories.db", embedder=how.embedder) as brain:
-            brain.remember_many([{"text": fact} for fact in one["facts"]])
-            for question in one["questions"]:
-                hits = brain.recall(question["question"], k=K, mode=how.mode, settings=how.recall, touch=False)
+        with TemporaryDirectory() as folder, Brain(Path(folder) / "memories.db", embedder=setting.embedder) as brain:
+            brain.remember_many([{"text": fact} for fact in fact_set["facts"]])
+            for question in fact_set["questions"]:
+                hits = brain.recall(question["question"], k=K, mode=setting.mode, settings=setting.recall, touch=False)
                 found = [_answers(hit.text, question["answers"]) for hit in hits]
                 rows.append(
                     {
@@ -73,7 +73,13 @@ def evaluate(
                     on_progress(done, total)
         measured = {name: sum(row[name] for row in rows) / max(len(rows), 1) for name in MEASURES}
         reports.append(
-            {"name": one["name"], "facts": len(one["facts"]), "questions": len(rows), **measured, "by_question": rows}
+            {
+                "name": fact_set["name"],
+                "facts": len(fact_set["facts"]),
+                "questions": len(rows),
+                **measured,
+                "by_question": rows,
+            }
         )
     return {"sets": reports}
 

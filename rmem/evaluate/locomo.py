@@ -1,7 +1,7 @@
-"""Evidence recall on LoCoMo: long conversations, and questions that name the turns which answer them.
+"""Evaluate recall on LoCoMo: long conversations, and questions that name the turns which answer them.
 
-Every turn becomes a memory through `remember_many` and every question goes through `recall`; what is counted is
-how much of the evidence stands among the first k. Nothing here ranks, and no model writes or judges an answer."""
+Every turn becomes a memory through `remember_many` and every question goes through `recall`; the result is
+the share of the evidence among the first k hits. Nothing here ranks, and no model writes or judges an answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MONTHS = "january february march april may june july august september october n
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LocomoQuestion:
     text: str
     category: int
     evidence: frozenset[Turn]
@@ -49,7 +49,7 @@ class Conversation:
     name: str
     turns: dict[Turn, dict[str, Any]]
     """The arguments of `remember` for each turn, in the order spoken."""
-    questions: tuple[Question, ...]
+    questions: tuple[LocomoQuestion, ...]
 
 
 def evaluate(
@@ -71,21 +71,21 @@ def evaluate(
     if limit_conversations is not None:
         checks.whole("limit_conversations", limit_conversations, low=1)
     conversations = read(path)[:limit_conversations]
-    total = sum(len(one.questions) for one in conversations)
-    asked = skipped = 0
+    total = sum(len(conversation.questions) for conversation in conversations)
+    done = skipped = 0
     shares: list[tuple[int, dict[int, float]]] = []
     with Brain(":memory:", embedder=embedder) as brain:
-        known = {one.name: _remember_turns(brain, one) for one in conversations}
-        for one in conversations:
-            for question in one.questions:
-                asked += 1
+        known = {conversation.name: _remember_turns(brain, conversation) for conversation in conversations}
+        for conversation in conversations:
+            for question in conversation.questions:
+                done += 1
                 if question.evidence:
-                    ranking = _ranking(brain, question, one.name, known[one.name], granularity)
+                    ranking = _rank(brain, question, conversation.name, known[conversation.name], granularity)
                     shares.append((question.category, _evidence_found(question.evidence, ranking, granularity)))
                 else:
                     skipped += 1
                 if on_progress is not None:
-                    on_progress(asked, total)
+                    on_progress(done, total)
         name = brain.embedder
     return {
         "embedder": name,
@@ -101,11 +101,11 @@ def _remember_turns(brain: Brain, conversation: Conversation) -> dict[str, Turn]
     return {memory.memory_id: turn for memory, turn in zip(kept, conversation.turns, strict=True)}
 
 
-def _ranking(brain: Brain, question: Question, name: str, turn_of: dict[str, Turn], granularity: str) -> list[Any]:
+def _rank(brain: Brain, question: LocomoQuestion, name: str, turn_of: dict[str, Turn], granularity: str) -> list[Any]:
     """Rank turns, or numbers of sessions, best first."""
     hits = brain.recall(question.text, k=_HITS[granularity], where={"agent": name})
     if granularity == "session":
-        return [turn_of[found.hits[0].memory.memory_id][0] for found in by_session(hits)]
+        return [turn_of[session.hits[0].memory.memory_id][0] for session in by_session(hits)]
     return [turn_of[hit.memory.memory_id] for hit in hits]
 
 
@@ -118,10 +118,10 @@ def _evidence_found(evidence: Iterable[Turn], ranked: Sequence[Any], granularity
 
 
 def _means(shares: Sequence[tuple[int, dict[int, float]]], categories: tuple[int, ...]) -> dict[str, float | None]:
-    chosen = [found for category, found in shares if category in categories]
+    chosen = [share for category, share in shares if category in categories]
     if not chosen:
         return {str(k): None for k in DEPTHS}
-    return {str(k): round(100 * sum(found[k] for found in chosen) / len(chosen), 2) for k in DEPTHS}
+    return {str(k): round(100 * sum(share[k] for share in chosen) / len(chosen), 2) for k in DEPTHS}
 
 
 # Reading the file
@@ -138,13 +138,13 @@ def read(path: str | Path) -> list[Conversation]:
     if not isinstance(data, list) or not data:
         raise _format_error(path, "it must be a list of conversations")
     try:
-        found = [_conversation(at, sample) for at, sample in enumerate(data)]
-        names = [one.name for one in found]
+        conversations = [_conversation(at, sample) for at, sample in enumerate(data)]
+        names = [conversation.name for conversation in conversations]
         if len(set(names)) < len(names):
             raise InputError("sample_id must be different for each conversation")
     except InputError as error:
         raise _format_error(path, str(error)) from None
-    return found
+    return conversations
 
 
 def _format_error(path: str | Path, why: str) -> InputError:
@@ -191,7 +191,7 @@ def _turn(name: str, session: int, when: datetime, turn: object) -> dict[Turn, d
     }
 
 
-def _question(name: str, item: object, turns: dict[Turn, dict[str, Any]]) -> Question:
+def _question(name: str, item: object, turns: dict[Turn, dict[str, Any]]) -> LocomoQuestion:
     if not isinstance(item, dict):
         raise checks.refuse(f"a question of {name}", "an object", item)
     category = item.get("category")
@@ -201,7 +201,7 @@ def _question(name: str, item: object, turns: dict[Turn, dict[str, Any]]) -> Que
     written = " ".join(map(str, item.get("evidence") or ()))
     named = {(int(session), int(turn)) for session, turn in _TURN.findall(written)}
     text = checks.text(f"question of {name}", item.get("question"))
-    return Question(text, category, frozenset(named & turns.keys()))
+    return LocomoQuestion(text, category, frozenset(named & turns.keys()))
 
 
 def _moment(field: str, value: object) -> datetime:

@@ -29,8 +29,8 @@ def recall(found: Sequence[float], grades: Sequence[float], k: int) -> float:
 
 def ndcg(found: Sequence[float], grades: Sequence[float], k: int) -> float:
     """Return nDCG@k: gains discounted by the logarithm of their rank, as a share of the best possible order."""
-    best = _discounted(sorted(grades, reverse=True)[:k])
-    return _discounted(found[:k]) / best
+    best = _discounted_sum(sorted(grades, reverse=True)[:k])
+    return _discounted_sum(found[:k]) / best
 
 
 def reciprocal_rank(found: Sequence[float]) -> float:
@@ -47,5 +47,5 @@ def measure(found: Sequence[float], grades: Sequence[float], depths: Sequence[in
     return {**result, "mrr": reciprocal_rank(found)}
 
 
-def _discounted(values: Sequence[float]) -> float:
+def _discounted_sum(values: Sequence[float]) -> float:
     return sum(value / math.log2(rank + 1) for rank, value in enumerate(values, 1))

@@ -1,5 +1,5 @@
-"""Recall on a question set: every question goes through `Brain.recall`, under one setting or two, and is measured.
-Two settings answer the same questions, so they are compare question by question."""
+"""Evaluate recall on a question set: every question goes through `Brain.recall`, with one setting or two, and is
+measured. Two settings answer the same questions, so they are compared question by question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .significance import LEVEL, paired_interval, paired_p
 
 if TYPE_CHECKING:
     from ..brain import Brain
-    from .question_sets import Question, QuestionSet
+    from .question_sets import GradedQuestion, QuestionSet
 
 Progress = Callable[[int, int], None]
 DEPTHS = (5, 10)
@@ -83,13 +83,13 @@ def evaluate_set(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """The same for questions that are at hand; `name` is told as their file."""
+    """Evaluate questions that are already read; the report names `name` as their file."""
     from . import reliability
 
     depths = sorted({checks.whole("k", k, low=1, high=1000) for k in depths})
     if not depths:
         raise InputError("k must hold at least one depth", field="k")
-    chosen = [one for one in (settings or Setting("default"), against) if one is not None]
+    chosen = [setting for setting in (settings or Setting("default"), against) if setting is not None]
     if not questions.memories and brain is None:
         raise InputError(f"{name} contains no memories; name the store to evaluate", field="memories")
     total = len(chosen) * len(questions.questions)
@@ -109,7 +109,7 @@ def evaluate_set(
                 "name": run.setting.name,
                 "embedder": run.embedder,
                 "measures": _means(run.scores),
-                "reliability": reliability.reliability_of(run.said),
+                "reliability": reliability.measure_reliability(run.first_hits),
             }
             for run in runs
         ],
@@ -125,20 +125,20 @@ def _report_progress(on_progress: Progress | None, before: int, total: int, done
 
 
 @dataclass(slots=True)
-class _Run:
+class _SettingRun:
     """The measures of every question that has something relevant, by line."""
 
     setting: Setting
     embedder: str
     scores: dict[int, dict[str, float]]
     missing: int
-    said: list[tuple[float, bool]] = field(default_factory=list)
+    first_hits: list[tuple[float, bool]] = field(default_factory=list)
     """The relevance of each first hit, and whether it is right."""
 
 
 def _run(
     questions: QuestionSet, setting: Setting, brain: Brain | None, depths: Sequence[int], report: Callable[[int], None]
-) -> _Run:
+) -> _SettingRun:
     from ..brain import Brain
 
     if questions.memories:
@@ -172,8 +172,8 @@ def _ask(
     report: Callable[[int], None],
     *,
     strict: bool,
-) -> _Run:
-    run = _Run(setting, brain.embedder, {}, 0)
+) -> _SettingRun:
+    run = _SettingRun(setting, brain.embedder, {}, 0)
     for number, question in enumerate(questions.questions, 1):
         wanted, grades, missing = _resolve_relevant(brain, question)
         if missing and strict:
@@ -195,12 +195,12 @@ def _ask(
             found = gains([hit.memory.memory_id for hit in hits], wanted, grades)
             run.scores[question.line] = measure(found, grades, depths)
             if hits:
-                run.said.append((hits[0].relevance or 0.0, hits[0].memory.memory_id in wanted))
+                run.first_hits.append((hits[0].relevance or 0.0, hits[0].memory.memory_id in wanted))
         report(number)
     return run
 
 
-def _resolve_relevant(brain: Brain, question: Question) -> tuple[dict[str, int], list[float], list[str]]:
+def _resolve_relevant(brain: Brain, question: GradedQuestion) -> tuple[dict[str, int], list[float], list[str]]:
     """Return the wanted item of each memory, the grade of each item, and the names that match no memory."""
     wanted: dict[str, int] = {}
     grades: list[float] = []
@@ -224,8 +224,8 @@ def _ids_named(brain: Brain, name: str) -> list[str]:
 
 
 def _means(scores: Mapping[int, Mapping[str, float]]) -> dict[str, float | None]:
-    every = list(scores.values())
-    return {name: sum(one[name] for one in every) / len(every) for name in every[0]} if every else {}
+    rows = list(scores.values())
+    return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]} if rows else {}
 
 
 def compare(
@@ -234,7 +234,7 @@ def compare(
     """Return for each measure the mean difference (first - second), its 95 % interval, p, and which is better."""
     result = {}
     for name in first[0]:
-        differences = [one[name] - other[name] for one, other in zip(first, second, strict=True)]
+        differences = [left[name] - right[name] for left, right in zip(first, second, strict=True)]
         mean = sum(differences) / len(differences)
         p = paired_p(differences, seed=seed)
         low, high = paired_interval(differences, seed=seed)
@@ -243,7 +243,7 @@ def compare(
             "low": low,
             "high": high,
             "p": p,
-            "changed": sum(abs(one) > 1e-12 for one in differences),
+            "changed": sum(abs(difference) > 1e-12 for difference in differences),
             "better": None if p >= LEVEL else "first" if mean > 0 else "second",
         }
     return result

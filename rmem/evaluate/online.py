@@ -1,4 +1,4 @@
-"""How well recall does in use: the feedback that a store keeps, counted by agent, type and time.
+"""Measure recall in use: the feedback in a store, counted by agent, type and time.
 
 A recall is a success if one of its hits was useful. The hit ratio is the share of judged hits that were useful. The
 reciprocal rank of a recall is 1 / rank of its first useful hit, 0 if there is none. Recalls that nobody judged do not
@@ -30,18 +30,18 @@ def report(
     """Return success rate, hit ratio and mean reciprocal rank: overall, by agent and type, and by time window."""
     checks.one_of("by", by, WINDOWS)
     chosen = [
-        one
-        for one in feedback
-        if not one.passed_over and (not agent or one.agent in agent) and (not type or one.type in type)
+        entry
+        for entry in feedback
+        if not entry.passed_over and (not agent or entry.agent in agent) and (not type or entry.type in type)
     ]
-    groups = _group_by(chosen, lambda one: (one.agent, one.type))
+    groups = _group_by(chosen, lambda entry: (entry.agent, entry.type))
     return {
         "by": by,
         "overall": _figures(chosen),
         "drift": drift(chosen, by, seed=seed),
         "windows": [
             {"from": start.isoformat(), **_figures(inside)}
-            for start, inside in sorted(_group_by(chosen, lambda one: window(one.time, by)).items())
+            for start, inside in sorted(_group_by(chosen, lambda entry: window(entry.time, by)).items())
         ],
         "groups": [
             {"agent": whose, "type": kind, **_figures(inside), "drift": drift(inside, by, seed=seed)}
@@ -62,7 +62,7 @@ def drift(feedback: Sequence[Feedback], by: str, *, seed: int = 0) -> dict[str, 
     None where there are fewer than two windows. `direction` is that of the first measure that changed by more than
     luck (success rate, then hit ratio, then MRR), or "steady".
     """
-    windows = sorted(_group_by(feedback, lambda one: window(one.time, by)).items())
+    windows = sorted(_group_by(feedback, lambda entry: window(entry.time, by)).items())
     if len(windows) < 2:
         return None
     (before_from, before), (last_from, last) = windows[-2:]
@@ -71,13 +71,13 @@ def drift(feedback: Sequence[Feedback], by: str, *, seed: int = 0) -> dict[str, 
     for name in _COMPARED:
         change = _mean(new[name]) - _mean(old[name])
         measures[name] = {"change": change, "p": unpaired_p(old[name], new[name], seed=seed)}
-    clear = next((one for one in measures.values() if one["p"] < LEVEL), None)
+    significant = next((measure for measure in measures.values() if measure["p"] < LEVEL), None)
     return {
         "before": before_from.isoformat(),
         "last": last_from.isoformat(),
         "recalls": [len(old["mrr"]), len(new["mrr"])],
         "measures": measures,
-        "direction": "steady" if clear is None else "better" if clear["change"] > 0 else "worse",
+        "direction": "steady" if significant is None else "better" if significant["change"] > 0 else "worse",
     }
 
 
@@ -93,11 +93,11 @@ def _figures(feedback: Sequence[Feedback]) -> dict[str, Any]:
 
 def _samples(feedback: Sequence[Feedback]) -> dict[str, list[float]]:
     """Return one number per recall, or per judged hit; their means are the measures."""
-    recalls = _group_by(feedback, lambda one: one.recall_id).values()
-    ranks = [min((one.rank for one in recall if one.useful), default=0) for recall in recalls]
+    recalls = _group_by(feedback, lambda entry: entry.recall_id).values()
+    ranks = [min((entry.rank for entry in recall if entry.useful), default=0) for recall in recalls]
     return {
         "success_rate": [float(rank > 0) for rank in ranks],
-        "hit_ratio": [float(one.useful) for one in feedback if one.memory_id],
+        "hit_ratio": [float(entry.useful) for entry in feedback if entry.memory_id],
         "mrr": [1 / rank if rank else 0.0 for rank in ranks],
     }
 
@@ -108,6 +108,6 @@ def _mean(values: Sequence[float]) -> float:
 
 def _group_by(feedback: Iterable[Feedback], key: Callable[[Feedback], Any]) -> dict[Any, list[Feedback]]:
     groups: dict[Any, list[Feedback]] = defaultdict(list)
-    for one in feedback:
-        groups[key(one)].append(one)
+    for entry in feedback:
+        groups[key(entry)].append(entry)
     return groups

@@ -1,4 +1,4 @@
-"""Question sets of one's own: a JSON-lines file, checked line by line. An error names the line and the field.
+"""Read question sets: a JSON Lines file, checked line by line. An error names the line and the field.
 
 {"memories": ["Parquet it is, CSV is dropped", {"id": "m2", "text": "The ETL job runs at six", "agent": "swe-01"}]}
 {"question": "csv or parquet?", "relevant": ["Parquet it is, CSV is dropped"]}
@@ -22,7 +22,7 @@ FIELDS = ("question", "relevant", "where", "now", "memories")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GradedQuestion:
     """A question, and its relevant memories by id or whole text, with their grades."""
 
     line: int
@@ -36,7 +36,7 @@ class Question:
 class QuestionSet:
     """The questions and memories of a file; without memories, an existing store is evaluated."""
 
-    questions: list[Question]
+    questions: list[GradedQuestion]
     memories: list[dict[str, Any]]
     """Arguments of `remember`."""
     lines: list[int]
@@ -103,7 +103,7 @@ def _memories(value: object) -> Iterator[dict[str, Any]]:
             raise checks.refuse(f"memories[{at}]", "a text or an object", memory)
 
 
-def _question(number: int, item: Mapping[str, Any]) -> Question:
+def _question(number: int, item: Mapping[str, Any]) -> GradedQuestion:
     now = None if item.get("now") is None else datetime.fromtimestamp(checks.moment("now", item["now"]))
     where = item.get("where")
     if where is not None and not isinstance(where, dict):
@@ -112,13 +112,14 @@ def _question(number: int, item: Mapping[str, Any]) -> Question:
         filtered = Filter.of(where)
     except InputError as error:
         raise type(error)(f"where: {error}", field=f"where.{error.field}") from None
-    return Question(number, checks.text("question", item["question"]), _relevant(item.get("relevant")), filtered, now)
+    text = checks.text("question", item["question"])
+    return GradedQuestion(number, text, _relevant(item.get("relevant")), filtered, now)
 
 
 def _relevant(value: object) -> dict[str, float]:
     expected = "a list of ids or texts of memories, or an object of them with their worth"
     if isinstance(value, list) and value:
-        return {checks.text(f"relevant[{at}]", one): 1.0 for at, one in enumerate(value)}
+        return {checks.text(f"relevant[{at}]", name): 1.0 for at, name in enumerate(value)}
     if isinstance(value, dict) and value:
         return {key: checks.number(f"relevant[{key!r}]", worth, low=1e-6, high=1e6) for key, worth in value.items()}
     raise checks.refuse("relevant", expected, value)

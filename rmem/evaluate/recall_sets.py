@@ -1,5 +1,5 @@
-"""Evaluate recall on sets of memories and questions, each in its own stores, beside
-plain BM25 and reciprocal rank fusion in the same run.
+"""Evaluate recall on sets of memories and questions, each in its own stores, beside plain BM25 and reciprocal rank
+fusion in the same run.
 
 A set is a JSON file, perhaps gzipped:
 
@@ -104,38 +104,38 @@ def evaluate(
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Return the measures of each set and their means, for one setting or two; compare two question by question."""
-    chosen = [one for one in (settings or Setting("default"), against) if one is not None]
+    chosen = [setting for setting in (settings or Setting("default"), against) if setting is not None]
     sets = [read(path) for path in files_in(paths)]
-    total, done = sum(one.questions for one in sets), 0
+    total, done = sum(recall_set.questions for recall_set in sets), 0
     reports = []
-    for one in sets:
+    for recall_set in sets:
         measured: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for store in one.stores:
-            for row in _measure_store(one, store, chosen, baselines):
+        for store in recall_set.stores:
+            for row in _measure_store(recall_set, store, chosen, baselines):
                 for system, values in row.items():
                     measured[system].append(values)
             done += len(store["questions"])
             if on_progress is not None:
                 on_progress(done, total)
-        reports.append(_report_of(one, measured, chosen, seed))
+        reports.append(_build_report(recall_set, measured, chosen, seed))
     systems = list(reports[0]["systems"])
     means = {
-        system: {name: _mean([one["systems"][system][name] for one in reports]) for name in MEASURES}
+        system: {name: _mean([report["systems"][system][name] for report in reports]) for name in MEASURES}
         for system in systems
     }
     return {"sets": reports, "mean": means}
 
 
-def _report_of(
-    one: RecallSet, measured: dict[str, list[dict[str, Any]]], chosen: Sequence[Setting], seed: int
+def _build_report(
+    recall_set: RecallSet, measured: dict[str, list[dict[str, Any]]], chosen: Sequence[Setting], seed: int
 ) -> dict[str, Any]:
     systems = {
         system: {name: _mean([row[name] for row in rows]) for name in MEASURES} for system, rows in measured.items()
     }
     report = {
-        "name": one.name,
-        "unit": "session" if one.by_session else "memory",
-        "questions": one.questions,
+        "name": recall_set.name,
+        "unit": "session" if recall_set.by_session else "memory",
+        "questions": recall_set.questions,
         "measured": len(next(iter(measured.values()), [])),
         "systems": systems,
         "by_question": dict(measured),
@@ -149,7 +149,7 @@ def _report_of(
 
 
 def _measure_store(
-    one: RecallSet, store: dict[str, Any], chosen: Sequence[Setting], baselines: bool
+    recall_set: RecallSet, store: dict[str, Any], chosen: Sequence[Setting], baselines: bool
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """Yield the measures of each question that has an answer, by system."""
     from ..brain import Brain
@@ -171,16 +171,16 @@ def _measure_store(
             rankings: dict[str, Ranking] = {}
             for setting in chosen:
                 brain, places = brains[setting.embedder]
-                rankings[setting.name] = [places[hit.id] for hit in ask(brain, question, setting)]
+                rankings[setting.name] = [places[hit.id] for hit in recall_hits(brain, question, setting)]
             if words is not None:
                 brain, places = brains[chosen[0].embedder]
                 rankings["bm25"] = words.rank(question["question"], inside)
-                nearest = ask(brain, question, Setting("vectors", mode="vector"))
-                rankings["rrf"] = fused([rankings["bm25"], [places[hit.id] for hit in nearest]])
+                nearest = recall_hits(brain, question, Setting("vectors", mode="vector"))
+                rankings["rrf"] = fuse([rankings["bm25"], [places[hit.id] for hit in nearest]])
             yield {
                 system: {"question": question["question"], "kind": question.get("kind"), **values}
                 for system, ranking in rankings.items()
-                if (values := measures(ranking, question["relevant"], sessions if one.by_session else None))
+                if (values := measures(ranking, question["relevant"], sessions if recall_set.by_session else None))
             }
     finally:
         for brain, _ in brains.values():
@@ -192,7 +192,7 @@ def memories_of(store: dict[str, Any]) -> list[dict[str, Any]]:
     return [{key: memory[key] for key in _FIELDS if memory.get(key) is not None} for memory in store["memories"]]
 
 
-def ask(brain: Brain, question: dict[str, Any], setting: Setting) -> Hits:
+def recall_hits(brain: Brain, question: dict[str, Any], setting: Setting) -> Hits:
     """Recall for a question without recording the access."""
     now = question.get("now")
     return brain.recall(
@@ -213,7 +213,7 @@ def measures(ranking: Ranking, relevant: Sequence[int], sessions: Sequence[Any] 
     if sessions is not None:
         found = list(dict.fromkeys(sessions[place] for place in ranking))
         wanted = {sessions[place] for place in relevant}
-    ranks = [rank for rank, one in enumerate(found) if one in wanted]
+    ranks = [rank for rank, item in enumerate(found) if item in wanted]
     first = ranks[0] if ranks else math.inf
 
     def share(depth: int) -> float:
@@ -235,10 +235,10 @@ class PlainBM25:
     def __init__(self, texts: Sequence[str]) -> None:
         counts = [Counter(_words(text)) for text in texts]
         self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for at, one in enumerate(counts):
-            for word, count in one.items():
+        for at, count_by_word in enumerate(counts):
+            for word, count in count_by_word.items():
                 self._postings[word].append((at, count))
-        lengths = np.array([one.total() for one in counts], float)
+        lengths = np.array([count_by_word.total() for count_by_word in counts], float)
         self._norm = _K1 * (1 - _B + _B * lengths / max(float(lengths.mean()), 1e-9))
 
     def rank(self, question: str, inside: Sequence[int]) -> Ranking:
@@ -251,8 +251,8 @@ class PlainBM25:
         return sorted(inside, key=lambda at: -scores[at])[:_HITS]
 
 
-def fused(rankings: Sequence[Ranking]) -> Ranking:
-    """Reciprocal rank fusion."""
+def fuse(rankings: Sequence[Ranking]) -> Ranking:
+    """Merge rankings by reciprocal rank fusion."""
     scores: Counter[int] = Counter()
     for ranking in rankings:
         for rank, place in enumerate(ranking, 1):
@@ -272,7 +272,10 @@ def plot(report: dict[str, Any], measure: str = "mrr") -> str:
     """Draw one measure of all sets and systems as SVG."""
     colours = ("#2b6cb0", "#dd6b20", "#718096", "#38a169")
     systems = list(report["mean"])
-    rows = [*((one["name"], one["systems"]) for one in report["sets"]), ("mean", report["mean"])]
+    rows = [
+        *((measured["name"], measured["systems"]) for measured in report["sets"]),
+        ("mean", report["mean"]),
+    ]
     high, parts, top = 14 * len(systems) + 14, [], 40
     for name, values in rows:
         parts.append(f'<text x="130" y="{top + high / 2 - 4:.0f}" text-anchor="end">{_escape(name)}</text>')

@@ -1,7 +1,7 @@
-"""Whether `hit.relevance` means what it says: of the first hits said to be right with 70 %, are seven of ten right?
+"""Measure whether `hit.relevance` is calibrated: of the first hits with a relevance of 0.7, are seven of ten right?
 
-Each set is asked its own questions and, as questions without an answer, as many of its other stores; questions whose
-`relevant` is empty have none either."""
+Each store gets its own questions and, as questions without an answer, as many of the other stores of its set;
+questions whose `relevant` is empty have no answer either."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .offline import Progress, Setting
-from .recall_sets import RecallSet, ask, files_in, memories_of, read
+from .recall_sets import RecallSet, files_in, memories_of, read, recall_hits
 
 BINS = 10
 FEWEST = 10  # hits in a bin, at least, for a point in the diagram
@@ -35,32 +35,32 @@ def evaluate(
     """Return for each set how well relevance separates right from wrong first hits (auc), its mean error, and its bins,
     from `most` questions of the set and as many without an answer."""
     sets = [read(path) for path in files_in(paths)]
-    stores, done = sum(len(one.stores) for one in sets), 0
+    stores, done = sum(len(recall_set.stores) for recall_set in sets), 0
     reports = []
-    for one in sets:
+    for recall_set in sets:
         hits: list[FirstHit] = []
         rng = random.Random(seed)
-        for at in range(len(one.stores)):
-            hits += _first_hits(one, at, setting or Setting("default"), -(-most // len(one.stores)), rng)
+        for at in range(len(recall_set.stores)):
+            hits += _first_hits(recall_set, at, setting or Setting("default"), -(-most // len(recall_set.stores)), rng)
             done += 1
             if on_progress is not None:
                 on_progress(done, stores)
-        reports.append({"name": one.name, **reliability_of(hits)})
+        reports.append({"name": recall_set.name, **measure_reliability(hits)})
     return reports
 
 
-def reliability_of(first_hits: Sequence[tuple[float, bool]]) -> dict[str, Any]:
+def measure_reliability(first_hits: Sequence[tuple[float, bool]]) -> dict[str, Any]:
     """Return the figures of first hits, each given as its relevance and whether it is right."""
-    hits = [FirstHit(*one) for one in first_hits]
+    hits = [FirstHit(*hit) for hit in first_hits]
     return {"hits": len(hits), "auc": auc(hits), "error": error(hits), "bins": bins(hits)}
 
 
-def _first_hits(one: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[FirstHit]:
+def _first_hits(recall_set: RecallSet, at: int, setting: Setting, most: int, rng: random.Random) -> list[FirstHit]:
     from ..brain import Brain
 
-    store = one.stores[at]
+    store = recall_set.stores[at]
     sessions = [memory.get("session") for memory in store["memories"]]
-    others = [question for other in one.stores if other is not store for question in other["questions"]]
+    others = [question for other in recall_set.stores if other is not store for question in other["questions"]]
     answerable = rng.sample(store["questions"], min(most, len(store["questions"])))
     unanswerable = [{**question, "relevant": []} for question in rng.sample(others, min(len(answerable), len(others)))]
     first_hits: list[FirstHit] = []
@@ -69,11 +69,11 @@ def _first_hits(one: RecallSet, at: int, setting: Setting, most: int, rng: rando
         for question in (*answerable, *unanswerable):
             if question.get("session") is not None and question["session"] not in sessions:
                 question = {**question, "session": rng.choice(sessions)}
-            hits = ask(brain, question, setting)
+            hits = recall_hits(brain, question, setting)
             if hits:
                 place = places[hits[0].id]
                 right = place in question["relevant"]
-                if one.by_session:
+                if recall_set.by_session:
                     right = sessions[place] in {sessions[other] for other in question["relevant"]}
                 first_hits.append(FirstHit(hits[0].relevance or 0.0, right))
     return first_hits
@@ -82,13 +82,13 @@ def _first_hits(one: RecallSet, at: int, setting: Setting, most: int, rng: rando
 def bins(hits: Sequence[FirstHit]) -> list[dict[str, float]]:
     """Return mean relevance and share of right hits, by tenths of relevance."""
     parts: list[list[FirstHit]] = [[] for _ in range(BINS)]
-    for one in hits:
-        parts[min(int(one.relevance * BINS), BINS - 1)].append(one)
+    for hit in hits:
+        parts[min(int(hit.relevance * BINS), BINS - 1)].append(hit)
     return [
         {
             "hits": len(part),
-            "said": sum(one.relevance for one in part) / len(part),
-            "right": sum(one.right for one in part) / len(part),
+            "said": sum(hit.relevance for hit in part) / len(part),
+            "right": sum(hit.right for hit in part) / len(part),
         }
         for part in parts
         if part
@@ -103,10 +103,10 @@ def error(hits: Sequence[FirstHit]) -> float:
 
 def auc(hits: Sequence[FirstHit]) -> float | None:
     """Return how often a right hit has a higher relevance than a wrong one; None without both."""
-    right, wrong = ([one.relevance for one in hits if one.right is is_right] for is_right in (True, False))
+    right, wrong = ([hit.relevance for hit in hits if hit.right is is_right] for is_right in (True, False))
     if not right or not wrong:
         return None
-    wins = sum((mine > other) + 0.5 * (mine == other) for mine in right for other in wrong)
+    wins = sum((of_right > of_wrong) + 0.5 * (of_right == of_wrong) for of_right in right for of_wrong in wrong)
     return wins / (len(right) * len(wrong))
 
 
@@ -122,15 +122,15 @@ def plot(reports: Sequence[dict[str, Any]]) -> str:
     for tick in (0, 0.5, 1):
         parts.append(f'<text x="{50 + 300 * tick:.0f}" y="326" text-anchor="middle">{tick:g}</text>')
         parts.append(f'<text x="44" y="{314 - 300 * tick:.0f}" text-anchor="end">{tick:g}</text>')
-    for at, one in enumerate(reports):
+    for at, report in enumerate(reports):
         colour = colours[at % len(colours)]
         places = [
-            (50 + 300 * part["said"], 310 - 300 * part["right"]) for part in one["bins"] if part["hits"] >= FEWEST
+            (50 + 300 * part["said"], 310 - 300 * part["right"]) for part in report["bins"] if part["hits"] >= FEWEST
         ]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
-        shown = one["name"].replace("&", "&amp;").replace("<", "&lt;")
-        parts.append(f'<text x="370" y="{30 + 20 * at}" fill="{colour}">{shown} (off by {one["error"]:.2f})</text>')
+        shown = report["name"].replace("&", "&amp;").replace("<", "&lt;")
+        parts.append(f'<text x="370" y="{30 + 20 * at}" fill="{colour}">{shown} (off by {report["error"]:.2f})</text>')
     style = "font: 12px system-ui, sans-serif"
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="360" style="{style}">{"".join(parts)}</svg>\n'

@@ -1,5 +1,5 @@
-"""Is a difference more than luck? Permutation tests and the bootstrap, with numpy and a seed, so that the same figures
-always give the same answer."""
+"""Test whether a difference is more than chance: permutation tests and the bootstrap. They are seeded, so that the same
+figures always give the same answer."""
 
 from __future__ import annotations
 

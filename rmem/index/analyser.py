@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import Stemmer
 
-from .arrays import packing
+from .arrays import struct_packer
 from .combining_marks import COMBINING_MARKS
 from .stopwords import ENGLISH, OTHERS, VOTES
 
@@ -83,7 +83,7 @@ class Terms(NamedTuple):
 
     @classmethod
     def of(cls, counts: Mapping[int, int], words: Iterable[str]) -> Self:
-        return cls(packing(len(counts), "QH")(*counts, *counts.values()), tuple(words))
+        return cls(struct_packer(len(counts), "QH")(*counts, *counts.values()), tuple(words))
 
     @property
     def size(self) -> int:
@@ -174,17 +174,17 @@ class Phrase(NamedTuple):
     plain: str
 
 
-def says(text: str, phrase: Phrase) -> bool:
-    """Whether a text contains a phrase at word boundaries; scripts without spaces have no boundaries."""
-    said, wanted = plain(text), phrase.plain
-    at = said.find(wanted)
+def contains_phrase(text: str, phrase: Phrase) -> bool:
+    """Return whether a text contains a phrase at word boundaries; scripts without spaces have no boundaries."""
+    normalized, wanted = plain(text), phrase.plain
+    at = normalized.find(wanted)
     while at >= 0:
         end = at + len(wanted)
-        starts = at == 0 or said[at - 1] == " " or bool(_SPACELESS.match(wanted))
-        ends = end == len(said) or said[end] == " " or bool(_SPACELESS.match(wanted[-1]))
+        starts = at == 0 or normalized[at - 1] == " " or bool(_SPACELESS.match(wanted))
+        ends = end == len(normalized) or normalized[end] == " " or bool(_SPACELESS.match(wanted[-1]))
         if starts and ends:
             return True
-        at = said.find(wanted, at + 1)
+        at = normalized.find(wanted, at + 1)
     return False
 
 
@@ -297,8 +297,8 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
         return (term_hash(chunk),), (chunk,)
     if number := _NUMBER.fullmatch(chunk):
         parts = [part for part in number.groups() if part is not None and len(part) > 1]
-        said = tuple(dict.fromkeys((chunk, *parts)))
-        return tuple([term_hash(part) for part in said]), said
+        words = tuple(dict.fromkeys((chunk, *parts)))
+        return tuple([term_hash(part) for part in words]), words
     if _is_stop(chunk, language):
         return (), ()
     found: list[tuple[str, str]] = []

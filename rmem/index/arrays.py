@@ -27,7 +27,7 @@ def starts_of_runs(ordered: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
 
 
 @lru_cache(maxsize=4096)
-def packing(count: int, kinds: str) -> Callable[..., bytes]:
-    """Return the Struct for `count` values of each of `kinds` (struct codes), one kind after the other. For the few
-    values of one memory, where creating an array takes longer than using it."""
+def struct_packer(count: int, kinds: str) -> Callable[..., bytes]:
+    """Return a function that packs `count` values of each of `kinds` (struct codes), kind after kind. For the few
+    values of a memory it is faster than creating an array."""
     return Struct("<" + "".join(f"{count}{kind}" for kind in kinds)).pack

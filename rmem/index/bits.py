@@ -211,25 +211,25 @@ class VectorColumns:
         result: Matrix = products * self.scales[rows]
         return result
 
-    def decoded(self, rows: RowNumbers) -> Matrix:
+    def decode_rows(self, rows: RowNumbers) -> Matrix:
         """Decode some rows to float32."""
         return self.codes.take(rows, axis=0) * self.scales[rows, None]
 
-    def sampled(self, rows: RowNumbers) -> Matrix:
+    def decode_sample(self, rows: RowNumbers) -> Matrix:
         """Decode some rows to float32 and cache them: every query uses the same sample."""
         key = (rows.size, int(rows[-1]))
         known = self._sampled
         if known is None or known[0] != key:
-            known = self._sampled = (key, self.decoded(rows))
+            known = self._sampled = (key, self.decode_rows(rows))
         return known[1]
 
     def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
         """Estimate the cosines of the first `size` rows (or of `rows`) from the sign bits."""
         if self.centre is None or (size if rows is None else rows.size) <= ALL_CLOSE:
-            return self.known(query, rows, self.close(query, slice(0, size) if rows is None else rows))
+            return self.wrap_cosines(query, rows, self.close(query, slice(0, size) if rows is None else rows))
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
 
-    def known(self, query: Vector, rows: RowNumbers | None, cosines: Matrix) -> Estimate:
+    def wrap_cosines(self, query: Vector, rows: RowNumbers | None, cosines: Matrix) -> Estimate:
         """Wrap known cosines as an Estimate."""
         return Estimate(self, query, rows, cosines, None)
 
@@ -240,11 +240,11 @@ class VectorColumns:
             self.words, self._signs(query[None, :], self.centre)[:, 0], slice(size) if rows is None else rows
         )
 
-    def expected(self, query: Vector, rows: RowNumbers) -> Matrix:
+    def expected_distances(self, query: Vector, rows: RowNumbers) -> Matrix:
         """Return the Hamming distance that the angle between the query and some rows predicts."""
         assert self.centre is not None
-        away, asked = unit(self.decoded(rows) - self.centre), unit((query - self.centre)[None, :])[0]
-        result: Matrix = np.arccos(np.clip(away @ asked, -1, 1)) * np.float32(self.used_bits / np.pi)
+        away, direction = unit(self.decode_rows(rows) - self.centre), unit((query - self.centre)[None, :])[0]
+        result: Matrix = np.arccos(np.clip(away @ direction, -1, 1)) * np.float32(self.used_bits / np.pi)
         return result
 
     def nearby(self, queries: Matrix, share: float) -> list[tuple[RowNumbers, Matrix]]:
@@ -255,14 +255,17 @@ class VectorColumns:
             return [(every, self.close(query, slice(0, self.size))) for query in queries]
         bar = int(share * self.used_bits)
         signs = self._signs(queries, self.centre).T
-        near = [np.flatnonzero(_hamming_distances(self.words, asked, slice(self.size)) <= bar) for asked in signs]
+        near = [
+            np.flatnonzero(_hamming_distances(self.words, query_signs, slice(self.size)) <= bar)
+            for query_signs in signs
+        ]
         rows = np.concatenate(near)
         cosines = self.codes.take(rows, axis=0).astype(np.float32) @ queries.T
         cosines *= self.scales[rows, None]
         found, end = [], 0
-        for number, one in enumerate(near):
-            start, end = end, end + one.size
-            found.append((one, cosines[start:end, number]))
+        for number, rows_near in enumerate(near):
+            start, end = end, end + rows_near.size
+            found.append((rows_near, cosines[start:end, number]))
         return found
 
     @cached_property
@@ -317,7 +320,7 @@ class Estimate:
     def _calibrate(self, distance: Distances) -> Matrix:
         around = self._columns.around
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
-        exact = self._columns.sampled(sample) @ self._query if self._rows is None else self._close(sample)
+        exact = self._columns.decode_sample(sample) @ self._query if self._rows is None else self._close(sample)
         x = around[distance[sample]]
         mean_x, mean = float(x.sum()) / sample.size, float(exact.sum()) / sample.size
         x, exact = x - mean_x, exact - np.float32(mean)
@@ -383,7 +386,7 @@ class Estimate:
     def rivals(self, at: RowNumbers, errors: float) -> RowNumbers:
         """Return all positions that may be as near as those given, within `errors` standard errors of the estimate."""
         assert self._distance is not None
-        expected = self._columns.expected(self._query, at if self._rows is None else self._rows[at])
+        expected = self._columns.expected_distances(self._query, at if self._rows is None else self._rows[at])
         share = expected / self._columns.used_bits
         reach = expected + errors * np.sqrt(expected * (1 - share))
         found = np.flatnonzero(self._distance <= min(int(reach.max(initial=0)), np.iinfo(self._distance.dtype).max))

@@ -17,7 +17,7 @@ from .recall_index import RecallIndex
 
 
 @dataclass(slots=True)
-class Asked:
+class CandidateRequest:
     """What a question looks for."""
 
     words: Sequence[Sequence[tuple[int, float]]] = ()
@@ -40,7 +40,7 @@ class Asked:
     k1: float = 0.9
     b: float = 0.4
     held: Mapping[int, int] = field(default_factory=dict)
-    """Number of rows of each term, from `holding`."""
+    """Number of rows of each term, from `row_counts`."""
 
     @property
     def terms(self) -> list[int]:
@@ -66,11 +66,11 @@ class CandidateSource(ABC):
         """As `FilteredRows.relatives`."""
 
     @abstractmethod
-    def holding(self, terms: Sequence[int]) -> dict[int, int]:
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
         """Return the number of rows of each term."""
 
     @abstractmethod
-    def gather(self, asked: Asked) -> FilteredRows:
+    def gather(self, request: CandidateRequest) -> FilteredRows:
         """Return the best rows by words and by vectors, and their neighbours in their sessions."""
 
 

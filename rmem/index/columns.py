@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..filters import Filter, written
 from ..models import TIERS
 from .analyser import plain, term_hash
-from .arrays import distinct, packing, starts_of_runs
+from .arrays import distinct, starts_of_runs, struct_packer
 from .postings import Postings
 
 RowNumbers = npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ def attribute_hashes_of(memory_tags: dict[str, str], place: str | None, attribut
     attribute_hashes = {*attributes, *[_tag_hash(key, value) for key, value in memory_tags.items()]}
     if place is not None:
         attribute_hashes.add(_place_hash(place))
-    return packing(len(attribute_hashes), "Q")(*sorted(attribute_hashes))
+    return struct_packer(len(attribute_hashes), "Q")(*sorted(attribute_hashes))
 
 
 def _tag_hash(key: str, value: str) -> int:
@@ -101,7 +101,7 @@ def _place_hash(place: str) -> int:
     return term_hash(f"place\x00{place}")
 
 
-class _Run(NamedTuple):
+class _SortedRows(NamedTuple):
     """Rows sorted by group: those of codes[i] are rows[bounds[i]:bounds[i + 1]]."""
 
     codes: npt.NDArray[np.int32]
@@ -111,17 +111,17 @@ class _Run(NamedTuple):
     def members(self, wanted: npt.NDArray[np.int32]) -> RowNumbers:
         at = np.minimum(np.searchsorted(self.codes, wanted), self.codes.size - 1)
         held = at[self.codes[at] == wanted].tolist()
-        parts = [self.rows[self.bounds[one] : self.bounds[one + 1]] for one in held]
+        parts = [self.rows[self.bounds[place] : self.bounds[place + 1]] for place in held]
         return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _merge_runs(older: _Run, younger: _Run) -> _Run:
+def _merge_runs(older: _SortedRows, younger: _SortedRows) -> _SortedRows:
     codes = np.concatenate([np.repeat(run.codes, np.diff(run.bounds)) for run in (older, younger)])
     rows = np.concatenate([older.rows, younger.rows])
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = starts_of_runs(ordered)
-    return _Run(ordered[starts], np.append(starts, rows.size), rows[order])
+    return _SortedRows(ordered[starts], np.append(starts, rows.size), rows[order])
 
 
 class Columns:
@@ -144,7 +144,7 @@ class Columns:
         self._in_session: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
         self.kinds: Names[str] = Names()
         self.actors = Actors()
-        self._runs: list[_Run] = []
+        self._runs: list[_SortedRows] = []
         self._entered: set[int] = set()
         self._groups_of_agent: dict[str, list[int]] = {}
         self._last: npt.NDArray[np.int64] = np.empty(0, np.int64)  # the newest row of each session
@@ -222,7 +222,7 @@ class Columns:
             if code not in self._entered:
                 self._entered.add(code)
                 self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
-        self._runs.append(_Run(codes, np.append(starts, rows.size), rows))
+        self._runs.append(_SortedRows(codes, np.append(starts, rows.size), rows))
         while len(self._runs) > 1 and self._runs[-2].rows.size <= 2 * self._runs[-1].rows.size:
             self._runs[-2:] = [_merge_runs(self._runs[-2], self._runs[-1])]
         self._link(codes, starts, ordered, rows)
@@ -335,7 +335,7 @@ class Columns:
         """Return the rows inside the filter and without some flags, ascending; None for all if none is dead."""
         rows = self._from_groups(where)
         without &= self.flags
-        for alternatives in marks_asked(where):
+        for alternatives in required_hashes(where):
             if rows is None:
                 rows = distinct(attribute_hashes.lookup(alternatives)[0]).astype(np.int64)
             else:
@@ -422,13 +422,13 @@ def _needs_columns(where: Filter) -> bool:
     )
 
 
-def marks_asked(where: Filter) -> list[list[int]]:
+def required_hashes(where: Filter) -> list[list[int]]:
     """Return the attribute hashes that a row must have: one of each list."""
-    asked = [[_tag_hash(key, value)] for key, value in where.tags.items()]
-    asked += [[attribute_hash(path, value)] for path, value in where.attributes.items()]
+    required = [[_tag_hash(key, value)] for key, value in where.tags.items()]
+    required += [[attribute_hash(path, value)] for path, value in where.attributes.items()]
     if where.place:
-        asked.append([_place_hash(place) for place in where.place])
-    return asked
+        required.append([_place_hash(place) for place in where.place])
+    return required
 
 
 def _in_space(where: Filter, places: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from .columns import RowNumbers, distances
 from .postings import Postings
 from .recall_index import RecallIndex
 from .text_features import SEALED
-from .vocabulary import needing
+from .vocabulary import rare_words
 
 Scores = npt.NDArray[np.float32]
 Found = TypeVar("Found")
@@ -97,7 +97,7 @@ class FilteredRows:
     def seq(self) -> npt.NDArray[np.int64]:
         return self.column("seq").astype(np.int64, copy=False)
 
-    def holding(self, seqs: Collection[int]) -> set[int]:
+    def contained_seqs(self, seqs: Collection[int]) -> set[int]:
         """Return those of some seqs that are among the rows."""
         wanted = np.fromiter(seqs, np.int64, len(seqs))
         order = self.once("seqs in order", lambda: np.sort(self.seq))
@@ -277,13 +277,13 @@ class FilteredRows:
         """Return, for question words that few memories contain, (term, word, cosine) of words in the memories that are
         close in meaning."""
         with self._index.changing():  # embeds the words of the newest rows
-            held = self._postings.holding([term for word in words for term in word.hashes])
+            held = self._postings.row_counts([term for word in words for term in word.hashes])
             columns = self._index.columns
             if columns.dead:  # some of the few rows with a word may be dead
                 for term in [term for term, count in held.items() if count <= _COUNTED]:
                     found = self._postings.lookup([term])
                     held[term] = 0 if found is None else int(columns["alive"][found[0]].sum())
-            rare = needing(words, held, self._end - columns.dead)
+            rare = rare_words(words, held, self._end - columns.dead)
             return dict(zip(rare, self._vocabulary.relatives(rare, floor, most), strict=True))
 
     @property
@@ -297,8 +297,8 @@ class FilteredRows:
         if self._rows is None or not self.small or self.size * query.size > _LAID_OUT:
             return self._vectors.estimate(query, self._rows, self._end)
         rows, vectors = self._rows, self._vectors
-        every = self.once("vectors", lambda: vectors.decoded(rows))
-        return vectors.known(query, rows, every @ query)
+        every = self.once("vectors", lambda: vectors.decode_rows(rows))
+        return vectors.wrap_cosines(query, rows, every @ query)
 
     def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
         """Return the cosines of some positions, to about 0.001."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..contents import Layout
 from .analyser import HASH, Hashes, term_hash
-from .arrays import packing
+from .arrays import struct_packer
 from .postings import Postings
 
 _MAX_CACHED = 64  # paths
@@ -55,7 +55,7 @@ def as_number(value: object) -> float | None:
 
 def numbers_in(layout: Layout, values: list[Any]) -> Numbers:
     paths, found = numbers_at(layout, values)
-    return Numbers(packing(len(found), "Qd")(*paths, *found)) if found else NO_NUMBERS
+    return Numbers(struct_packer(len(found), "Qd")(*paths, *found)) if found else NO_NUMBERS
 
 
 def numbers_at(layout: Layout, values: list[Any]) -> tuple[tuple[int, ...], list[float]]:

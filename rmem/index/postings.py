@@ -17,7 +17,7 @@ from .arrays import starts_of_runs
 Rows = npt.NDArray[np.uint32]
 Positions = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]  # counts as integers, or numbers as floats
-Disguises = Callable[[int], tuple[int, ...]]
+BlindTermLookup = Callable[[int], tuple[int, ...]]
 """Returns the blind terms of a term, under which encrypted memories are indexed."""
 
 Place = TypeVar("Place", np.uint32, np.int64)
@@ -72,10 +72,10 @@ class Block:
 
 class Postings:
     """All inverted lists of an index, over row numbers that only grow. `kind` is the type of an entry's value, as
-    `array` spells it. What is asked of a term counts the rows that hold it in disguise."""
+    `array` spells it. Lookups of a term include the rows that contain its blind terms."""
 
-    def __init__(self, kind: str = "H", disguises: Disguises | None = None) -> None:
-        self.disguises = disguises
+    def __init__(self, kind: str = "H", blind_term_lookup: BlindTermLookup | None = None) -> None:
+        self.blind_term_lookup = blind_term_lookup
         self.blocks: list[Block] = []
         self._kind = kind
         self._nothing: Counts = np.empty(0, np.dtype(kind))
@@ -128,9 +128,9 @@ class Postings:
     def lookup(self, terms: Sequence[int], most: int | None = None) -> tuple[Rows, Counts, list[int]] | None:
         """Return the rows of each term (ascending), their counts, and where the entries of each term end; None if the
         terms have more than `most` entries in total."""
-        if self.disguises is None:
+        if self.blind_term_lookup is None:
             return self._lookup(terms, most)
-        all_terms, bounds = _with_blind_terms(terms, self.disguises)
+        all_terms, bounds = _with_blind_terms(terms, self.blind_term_lookup)
         found = self._lookup(all_terms, most)
         return None if found is None else _merge_blind_entries(*found, bounds)
 
@@ -162,15 +162,15 @@ class Postings:
             ends.append(total)
         return np.concatenate(rows), np.concatenate(counts), ends
 
-    def holding(self, terms: Sequence[int]) -> dict[int, int]:
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
         """Return the number of rows of each term."""
-        if self.disguises is None:
-            return dict(zip(terms, self._holding(terms), strict=True))
-        all_terms, bounds = _with_blind_terms(terms, self.disguises)
-        total = [0, *accumulate(self._holding(all_terms))]
+        if self.blind_term_lookup is None:
+            return dict(zip(terms, self._row_counts(terms), strict=True))
+        all_terms, bounds = _with_blind_terms(terms, self.blind_term_lookup)
+        total = [0, *accumulate(self._row_counts(all_terms))]
         return {term: total[end] - total[start] for term, start, end in zip(terms, [0, *bounds], bounds, strict=False)}
 
-    def _holding(self, terms: Sequence[int]) -> list[int]:
+    def _row_counts(self, terms: Sequence[int]) -> list[int]:
         wanted = np.array(terms, np.uint64)
         counts = np.array([len(self._tail[term][0]) if term in self._tail else 0 for term in terms], np.int64)
         for block in self.blocks:
@@ -182,9 +182,9 @@ class Postings:
     def within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
         """Return which of some rows (ascending) contain each term: their positions in `rows`, counts, and where the
         entries of each term end. The cost depends on these rows, not on how many others contain the term."""
-        if self.disguises is None:
+        if self.blind_term_lookup is None:
             return self._within(terms, rows)
-        all_terms, bounds = _with_blind_terms(terms, self.disguises)
+        all_terms, bounds = _with_blind_terms(terms, self.blind_term_lookup)
         return _merge_blind_entries(*self._within(all_terms, rows), bounds)
 
     def _within(self, terms: Sequence[int], rows: npt.NDArray[np.int64]) -> tuple[Positions, Counts, list[int]]:
@@ -231,12 +231,12 @@ class Postings:
         return Block.build(np.concatenate(terms), np.concatenate(rows), np.concatenate(counts))
 
 
-def _with_blind_terms(terms: Sequence[int], disguises: Disguises) -> tuple[list[int], list[int]]:
+def _with_blind_terms(terms: Sequence[int], blind_term_lookup: BlindTermLookup) -> tuple[list[int], list[int]]:
     """Return each term followed by its blind terms, and where those of each end."""
     found: list[int] = []
     bounds: list[int] = []
     for term in terms:
-        found += (term, *disguises(term))
+        found += (term, *blind_term_lookup(term))
         bounds.append(len(found))
     return found, bounds
 

@@ -22,7 +22,7 @@ from .analyser import HASH, Terms
 from .bits import Vector, VectorColumns
 from .columns import Columns, RowNumbers
 from .numbers import NumberColumns, Numbers
-from .postings import Block, Disguises, Postings
+from .postings import BlindTermLookup, Block, Postings
 from .text_features import SEALED, TextFeatures
 from .vocabulary import Vocabulary, WordVectors
 
@@ -59,7 +59,7 @@ class RecallIndex:
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.lock = new_rlock()
         self.word_vectors = word_vectors
-        self._disguises: Disguises | None = None
+        self._blind_term_lookup: BlindTermLookup | None = None
         self.hides_sealed = False  # whether to leave out encrypted memories, because there is no key
         self.whole = True
         self.clear()
@@ -76,23 +76,25 @@ class RecallIndex:
     def clear(self) -> None:
         """Remove all rows. Existing FilteredRows keep their data."""
         self.columns = Columns()
-        self.postings = Postings(disguises=self._disguises)
-        self.attribute_hashes = Postings(disguises=self._disguises)
+        self.postings = Postings(blind_term_lookup=self._blind_term_lookup)
+        self.attribute_hashes = Postings(blind_term_lookup=self._blind_term_lookup)
         self.numbers = Postings("d")
         self.number_columns = NumberColumns(self.numbers)
         self.vectors: VectorColumns | None = None
         self.vocabulary = Vocabulary(self.word_vectors)
 
-    def see_through(self, disguises: Disguises | None) -> None:
-        """Also find encrypted memories, by the blind terms that `disguises` returns."""
-        self._disguises = self.postings.disguises = self.attribute_hashes.disguises = disguises
+    def set_blind_term_lookup(self, blind_term_lookup: BlindTermLookup | None) -> None:
+        """Also find encrypted memories, by the blind terms that `blind_term_lookup` returns."""
+        self._blind_term_lookup = self.postings.blind_term_lookup = self.attribute_hashes.blind_term_lookup = (
+            blind_term_lookup
+        )
 
     def adopt(self, other: RecallIndex) -> None:
         """Take over the rows of an index built separately. Existing FilteredRows keep their data."""
         self.columns, self.postings, self.attribute_hashes = other.columns, other.postings, other.attribute_hashes
         self.numbers, self.number_columns = other.numbers, other.number_columns
         self.vectors, self.vocabulary = other.vectors, other.vocabulary
-        self.see_through(self._disguises)
+        self.set_blind_term_lookup(self._blind_term_lookup)
 
     @property
     def version(self) -> tuple[Columns, int, int, int]:
@@ -108,7 +110,7 @@ class RecallIndex:
         return self.columns.size - self.columns.dead
 
     @property
-    def crowded(self) -> bool:
+    def is_mostly_dead(self) -> bool:
         """Whether most rows are dead, after rows were replaced or removed."""
         return self.columns.dead > max(_MANY_DEAD, 2 * self.alive)
 

@@ -27,39 +27,39 @@ _YEARS = range(1900, 2100)
 _SHORT = 256  # characters of texts that are cached, because they often repeat
 
 
-def said_by(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, TextFeatures] | None:
-    """The terms that `analyse` finds in the text of a record, and its manner: that of its words, to which numbers add
-    something specific and years a time. None if words speak for a language, which only the whole text decides."""
+def record_features(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, TextFeatures] | None:
+    """Return the terms and features that `analyse` and `text_features_of` find in the text of a record, without
+    building it. None if some words indicate a language, which only the whole text decides."""
     names: TermCounts | None = layout.derived[_terms_of_names]
     if names is None:
         return None
-    said: list[str] = []
+    pieces_found: list[str] = []
     flags = specific = 0
     for kind, value in zip(layout.kinds, values, strict=True):
         if kind is float:
             number = f"{value:.3g}"
             specific += 1 + ("." in number) + ("e" in number)
-            said.append(number.lstrip("-"))
+            pieces_found.append(number.lstrip("-"))
         elif kind is int:
             specific += 1
             if value in _YEARS:
                 flags = TELLS_TIME
-            said.append(str(value).lstrip("-"))
+            pieces_found.append(str(value).lstrip("-"))
         else:
             text = str(value)
             pieces = _known_pieces(text) if len(text) <= _SHORT else _pieces(text)
             if pieces is None:
                 return None
-            said += pieces
+            pieces_found += pieces
     words = words_in(layout, values)
-    manner = _manner_of_words(words) if len(words) <= _SHORT else text_features_of(words)
+    features = _cached_features(words) if len(words) <= _SHORT else text_features_of(words)
     return (
-        combine_terms([*terms_of(said), *terms_of(extra)], names),
-        TextFeatures(manner.flags | flags, min(manner.specific + specific, MOST_SPECIFIC)),
+        combine_terms([*terms_of(pieces_found), *terms_of(extra)], names),
+        TextFeatures(features.flags | flags, min(features.specific + specific, MOST_SPECIFIC)),
     )
 
 
-_manner_of_words = lru_cache(maxsize=4096)(text_features_of)
+_cached_features = lru_cache(maxsize=4096)(text_features_of)
 
 
 def _pieces(text: str) -> list[str] | None:
@@ -97,4 +97,6 @@ def _prefixes(layout: Layout) -> tuple[list[tuple[int, str]], list[tuple[int, st
     """Return the prefixes of the hashed texts of numbers, and of the other values."""
     prefixes = [(at, attribute_prefix(path)) for at, path in enumerate(layout.under)]
     numbers = set(layout.numbers)
-    return [one for one in prefixes if one[0] in numbers], [one for one in prefixes if one[0] not in numbers]
+    return [prefix for prefix in prefixes if prefix[0] in numbers], [
+        prefix for prefix in prefixes if prefix[0] not in numbers
+    ]

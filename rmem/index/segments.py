@@ -166,7 +166,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
         if index.vectors.centre is not None:
             arrays["vectors.signs"] = np.stack([word[kept] for word in index.vectors.words])
             arrays["vectors.centre"] = index.vectors.centre
-    words = index.vocabulary.packed(arrays["terms.terms"])
+    words = index.vocabulary.pack(arrays["terms.terms"])
     arrays["words.text"] = np.frombuffer("\n".join(words.words).encode(), np.uint8)
     for part in _WORD_ARRAYS:
         if getattr(words, part) is not None:
@@ -174,7 +174,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
     return Segment(first_seq, last_seq, int(kept.size), changes, arrays, names)
 
 
-def compacted(index: RecallIndex) -> RecallIndex:
+def compact_copy(index: RecallIndex) -> RecallIndex:
     """Return a copy of an index without its dead rows."""
     fresh = RecallIndex(index.word_vectors)
     absorb(fresh, pack(index, 0, index.last_seq, 0))
@@ -188,7 +188,7 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
     coded: dict[str, Any] = {name: arrays[name] for name in NUMBERS}
     for name, dictionary in (("group", columns.groups), ("kind", columns.kinds), ("actor", columns.actors)):
         spelled = segment.names[name]
-        codes = [dictionary.code(tuple(one) if name == "group" else one) for one in spelled]  # type: ignore[arg-type]
+        codes = [dictionary.code(tuple(value) if name == "group" else value) for value in spelled]  # type: ignore[arg-type]
         coded[name] = np.array(codes, np.int32)[arrays[name]] if segment.rows else arrays[name]
     _absorb_vectors(index, segment, first)
     for name, postings in (("terms", index.postings), ("marks", index.attribute_hashes), ("numbers", index.numbers)):
@@ -228,7 +228,7 @@ def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
     )
 
 
-def swallowed(sizes: Iterable[int], fresh: int) -> int:
+def count_to_absorb(sizes: Iterable[int], fresh: int) -> int:
     """Return how many of the newest segments (sizes oldest first) a new one of `fresh` rows should absorb."""
     taken, total = 0, fresh
     for size in reversed(list(sizes)):

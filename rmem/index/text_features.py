@@ -39,9 +39,9 @@ class TextFeatures(NamedTuple):
 
 
 def text_features_of(text: str) -> TextFeatures:
-    said = _without_note(text[-2000:]).rstrip()
+    tail = _without_note(text[-2000:]).rstrip()
     head = text[:_MAX_CHARACTERS]
-    flags = ASKS * said.endswith("?")
+    flags = ASKS * tail.endswith("?")
     flags |= REACTS * bool(_REACTION.match(text.lstrip()))
     flags |= TELLS_TIME * _mentions_time(head.lower())
     return TextFeatures(flags, min(len(_SPECIFIC.findall(_without_note(head))), MOST_SPECIFIC))

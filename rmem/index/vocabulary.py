@@ -18,7 +18,7 @@ _FEW, _FEW_IN, _MANY = 8, 0.01, 64  # a word in more rows than 1 % of all, but 8
 _REACH = 0.4  # largest share of differing sign bits of similar words; 0.5 is unrelated
 
 
-def needing(words: Sequence[Word], held: Mapping[int, int], rows: int) -> list[str]:
+def rare_words(words: Sequence[Word], held: Mapping[int, int], rows: int) -> list[str]:
     """Return the words that need similar words: those that few rows contain. `held` is the number of rows with
     each of their terms. (On the development set, relatives of the others changed nothing or did harm.)"""
     few = min(max(_FEW, _FEW_IN * rows), _MANY)
@@ -82,7 +82,7 @@ class Vocabulary:
         self._columns.append_codes(codes, scales, signs, centre)
         self._relatives.clear()
 
-    def packed(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
+    def pack(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
         """Return those of `terms` that are words, for `add_packed`."""
         self._embed_pending()
         at = np.array([self._at[term] for term in terms.tolist() if term in self._at], np.int64)

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.types import Resource
 
 from ..team.briefing import Briefing
-from ..team.events import Event, Kind
+from ..team.events import Event, EventKind
 from ..team.identity import Repository
 from .answers import memory_of
 from .calls import CallRunner, visible_memory
@@ -75,7 +75,7 @@ def _briefing(calls: CallRunner, named: str | None) -> str:
         with calls.reader() as caller:
             place = caller.place(named)
             where = str(place.root) if isinstance(place, Repository) else ""
-            event = Event("briefing", caller.agent, Kind.SESSION_START, "briefing", where, 0.0)
+            event = Event("briefing", caller.agent, EventKind.SESSION_START, "briefing", where, 0.0)
             text = Briefing(caller.team.brain, caller.sessions).text_for(event, caller.team, place)
             return text or "The team memory knows nothing of this repository yet."
     except ToolError as error:

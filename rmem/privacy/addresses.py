@@ -62,17 +62,17 @@ _NO_PASSWORD = ("github://", "gitlab://")  # fsspec's github://organization:repo
 
 
 def url_credentials(text: str) -> Iterator[Finding]:
-    for found in _URL.finditer(text):
-        password = found.group(2)
+    for match in _URL.finditer(text):
+        password = match.group(2)
         before = password.split("/", 1)[0]
         if "/" in password and (before.isdigit() or "@" in before):
             if "@" not in before:
                 continue  # a port and a path
             password = before[: before.rindex("@")]
-        if is_placeholder(password) or text.endswith(_NO_PASSWORD, 0, found.start(1)):
+        if is_placeholder(password) or text.endswith(_NO_PASSWORD, 0, match.start(1)):
             continue
-        end = found.start(2) + len(password)
-        yield Finding(found.start(1), end, "url_credentials", "url", text[found.start(1) : end])
+        end = match.start(2) + len(password)
+        yield Finding(match.start(1), end, "url_credentials", "url", text[match.start(1) : end])
 
 
 # IP
@@ -82,7 +82,7 @@ _V6 = re.compile(
     r"(?<![0-9A-Za-z_:.])(?:[0-9A-Fa-f]{1,4}:|:(?=:))(?:[0-9A-Fa-f]{0,4}:){1,6}"
     r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4})(?![0-9A-Za-z_:])"
 )
-_COLONS = re.compile(r":(?::|(?:[0-9A-Fa-f]{1,4}:){3})")  # what no IPv6 address lacks and no time has
+_COLONS = re.compile(r":(?::|(?:[0-9A-Fa-f]{1,4}:){3})")  # in every IPv6 address and in no time of day
 _TOKEN = re.compile(r"[0-9A-Fa-f:]*$")
 _VERSION_BEFORE = re.compile(
     r"(?:\b(?:version|ver|release|build|section|chapter|v|oid|sdk|firmware|driver|abschnitt|kapitel)\.?:?\s*"
@@ -99,19 +99,19 @@ _ADDRESS_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS_AFTER = re.compile(r":[0-9]{2,5}\b|/[0-9]{1,2}\b")
-_NOBODY = tuple(
-    ipaddress.ip_network(one)
-    for one in ("127.0.0.0/8", "255.0.0.0/8", "0.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
+_UNASSIGNED = tuple(
+    ipaddress.ip_network(network)
+    for network in ("127.0.0.0/8", "255.0.0.0/8", "0.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 )
 """Loopback, netmasks, and the networks that documents use (RFC 5737 and 3849)."""
 _DOCUMENTS = ipaddress.ip_network("2001:db8::/32"), ipaddress.ip_network("3fff::/20")
 
 
 def ips(text: str) -> Iterator[Finding]:
-    for found in _V4.finditer(text):
-        if _is_v4(text, found):
-            address = str(ipaddress.IPv4Address(found.group()))
-            yield Finding(found.start(), found.end(), "ip", "ipv4", address)
+    for match in _V4.finditer(text):
+        if _is_v4(text, match):
+            address = str(ipaddress.IPv4Address(match.group()))
+            yield Finding(match.start(), match.end(), "ip", "ipv4", address)
     end = 0
     for colons in _COLONS.finditer(text):
         if colons.start() < end:
@@ -135,26 +135,26 @@ def _is_v6(written: str) -> bool:
     routed = (
         bool(groups) and len(groups[0]) == 4 and (written[0] in "23" or address.is_link_local or address.is_private)
     )
-    told = any(character.isdigit() for character in written)  # cafe::babe is a name in a program
-    return told and not address.is_loopback and (len(groups) >= 3 or routed)
+    has_digit = any(character.isdigit() for character in written)  # cafe::babe is a name in a program
+    return has_digit and not address.is_loopback and (len(groups) >= 3 or routed)
 
 
-def _is_v4(text: str, found: re.Match[str]) -> bool:
+def _is_v4(text: str, match: re.Match[str]) -> bool:
     try:
-        address = ipaddress.IPv4Address(found.group())
+        address = ipaddress.IPv4Address(match.group())
     except ValueError:  # 300.1.2.3, 01.02.03.04
         return False
-    if any(address in network for network in _NOBODY):
+    if any(address in network for network in _UNASSIGNED):
         return False
-    before = text[max(0, found.start() - 40) : found.start()]
-    long = sum(len(octet) == 3 for octet in found.group().split("."))
-    if _ADDRESS_AFTER.match(text, found.end()):
+    before = text[max(0, match.start() - 40) : match.start()]
+    long = sum(len(octet) == 3 for octet in match.group().split("."))
+    if _ADDRESS_AFTER.match(text, match.end()):
         return True
     versioned = _VERSION_BEFORE.search(before[-16:]) or _CHANGED_BEFORE.search(before)
-    if not versioned and not found.group().startswith(_OBJECT_ID):
+    if not versioned and not match.group().startswith(_OBJECT_ID):
         if address.is_private or long >= 2:
             return True
-        if (long or len(found.group()) >= 11) and not _PRODUCT_BEFORE.search(before):
+        if (long or len(match.group()) >= 11) and not _PRODUCT_BEFORE.search(before):
             return True
     return _ADDRESS_BEFORE.search(before) is not None
 
@@ -174,11 +174,11 @@ def macs(text: str) -> Iterator[Finding]:
         written = first.group() + rest.group()
         pure = re.sub(r"[:.-]", "", written).lower()
         if pure in ("f" * 12, "0" * 12):
-            continue  # everybody and nobody
-        if pure.isdigit() and ":" not in written and not _named(text, first.start()):
+            continue  # broadcast, unset
+        if pure.isdigit() and ":" not in written and not _is_called_mac(text, first.start()):
             continue  # a time, a number
         yield Finding(first.start(), rest.end(), "mac", "mac", pure)
 
 
-def _named(text: str, start: int) -> bool:
+def _is_called_mac(text: str, start: int) -> bool:
     return re.search(r"\bmac\b|ether|hardware|station", text[max(0, start - 30) : start], re.IGNORECASE) is not None

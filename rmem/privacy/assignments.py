@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from .findings import Finding
 from .plausibility import is_name, is_password, is_placeholder, is_token
 
-# What the name of a secret holds, in lower case, and how it goes on from there. The first are chosen by people, the
-# second made by machines.
+# What the names of secrets contain, in lower case, and the pattern of the rest of the name. _CHOSEN are names of values
+# that people choose, _MADE of values that machines generate.
 _CHOSEN = {
     "pass": r"pass(?:phrase|word|wort|wd|e)?", "kennwort": "", "pw": r"pwd?(?![a-z])", "psw": "",
     "contrase": r"contrase[ñn]a", "clave": "", "senha": "", "parola": "", "wachtwoord": "", "lösenord": "", "hasło": "",
@@ -57,20 +57,20 @@ _TAIL = re.compile(
     re.VERBOSE,
 )
 _SPACED = re.compile(r"""\s+(?:[057]\s+)?["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
-_SAID = re.compile(
+_IN_SENTENCE = re.compile(
     r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]["'`„“«]?(?P<bare>[^\s"'`“”»\\]{6,128})"""
 )
 _RANDOM = re.compile(
     r"(?!AAAA|MII|sha\d)(?=(?:[^0-9]*[0-9]){3})(?=(?:[^A-Za-z]*[A-Za-z]){8})(?=[^g-zG-Z]*[g-zG-Z])"
     r"[A-Za-z0-9_+/.~-]{20,512}={0,2}"
 )
-"""What only a machine writes: no hash, no UUID, no public key. It is a secret behind any name that ends in "key"."""
+"""What only a machine generates, except hashes, UUIDs and public keys: a secret after any name that ends in "key"."""
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
     r"event|state|session|search|column|distribution|job|path|image|answer|range)[_ .-]?$|[\"']$"
 )
-"""What keys of data are called."""
+"""What keys that are not secret are called."""
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
 _NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
 _MACHINE_MADE = re.compile(r"[0-9a-f]{32,}|(?=\S*[0-9]\S*[0-9])[A-Za-z0-9_-]{40,}")
@@ -129,7 +129,7 @@ _COMMAND = re.compile(
     )["']?(?P<value>[^\s"'$]{4,128})""",
     re.VERBOSE,
 )
-"""Programs that take a password as an argument without a word that says so."""
+"""Commands that take a password as an argument that is not named so."""
 _COMMANDS = (
     "sshpass", "redis-cli", "mysql", "mariadb", "login", "psexec", "rdesktop", "mongo", "sqlcmd", "bcp", "osql", "ldap",
     "smbclient", "lftp", "htpasswd", "rabbitmqctl", "net us", "freerdp", "sqlplus", "sudo -s", "securestring",
@@ -140,46 +140,46 @@ _COOKIE = re.compile(r"(?:Set-)?Cookie:[^\n]*", re.IGNORECASE)
 _SESSION = re.compile(r"\b[\w.-]*(?:sess|sid|auth|token|jwt)[\w.-]*=([^;\s]{12,4096})", re.IGNORECASE)
 
 
-def assigned(text: str) -> Iterator[Finding]:
-    """Values of keys that promise a secret, if they keep the promise."""
+def assigned_secrets(text: str) -> Iterator[Finding]:
+    """Yield the values of keys such as `password` that look like secrets."""
     lowered = text.lower()
     if len(lowered) != len(text):  # İ grows when it is lowered
-        lowered = "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
+        lowered = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
     for stem, chosen, form in _STEMS:
         at = lowered.find(stem)
         while at >= 0:
             key = form.match(lowered, at)
             at += len(stem)
             if key:
-                value = _behind(text, key, chosen)
-                if value and (stem != "key" or _is_of_secret(lowered, key.start(), text[value.start : value.end])):
+                value = _find_value(text, key, chosen)
+                if value and (stem != "key" or _is_secret_key(lowered, key.start(), text[value.start : value.end])):
                     yield value
                     at = max(at, value.end)  # a value may stand before its name
             at = lowered.find(stem, at)
     if "earer " in text or "asic " in text or "uthorization" in text:
         yield from _headers(text)
     if '"auth"' in text:
-        for found in _DOCKER.finditer(text):
-            if _is_basic(found.group(1)):
-                yield Finding(found.start(1), found.end(1), "secret", "basic", found.group(1))
+        for match in _DOCKER.finditer(text):
+            if _is_basic(match.group(1)):
+                yield Finding(match.start(1), match.end(1), "secret", "basic", match.group(1))
     for words, pattern, counts in _FORMS:
         if any(word in lowered for word in words):
-            for found in pattern.finditer(text):
-                if counts(found["value"]):
-                    yield Finding(*found.span("value"), "secret", "assignment", found["value"])
+            for match in pattern.finditer(text):
+                if counts(match["value"]):
+                    yield Finding(*match.span("value"), "secret", "assignment", match["value"])
     if "-u" in text:
-        for found in _USER.finditer(text):
-            if not re.fullmatch(r"[0-9]+:[0-9]+", found.group(1)):
-                yield Finding(found.start(1), found.end(1), "secret", "user_option", found.group(1))
+        for match in _USER.finditer(text):
+            if not re.fullmatch(r"[0-9]+:[0-9]+", match.group(1)):
+                yield Finding(match.start(1), match.end(1), "secret", "user_option", match.group(1))
     if "ookie" in lowered:
         for line in _COOKIE.finditer(text):
-            for found in _SESSION.finditer(text, line.start(), line.end()):
-                if is_token(found.group(1)):
-                    yield Finding(found.start(1), found.end(1), "secret", "cookie", found.group(1))
+            for match in _SESSION.finditer(text, line.start(), line.end()):
+                if is_token(match.group(1)):
+                    yield Finding(match.start(1), match.end(1), "secret", "cookie", match.group(1))
 
 
-def _is_of_secret(lowered: str, at: int, value: str) -> bool:
-    """Whether the "key" at this place is one that opens something, by what is said before it or by its value."""
+def _is_secret_key(lowered: str, at: int, value: str) -> bool:
+    """Return whether the "key" at this place names a secret, by the words before it or by its value."""
     if _KEY_OF.search(lowered, max(0, at - 12), at):
         return True
     if lowered[at - 1 : at] in ("?", "&") and "=" not in value:
@@ -188,7 +188,7 @@ def _is_of_secret(lowered: str, at: int, value: str) -> bool:
 
 
 def _is_plain_word(value: str) -> bool:
-    """Whether a word without quotes is a value, and not the name of one or a placeholder."""
+    """Return whether an unquoted word is a value, and not a name or a placeholder."""
     return not is_placeholder(value) and not (is_name(value) and _PLACE.search(value))
 
 
@@ -201,10 +201,10 @@ _FORMS = (
     (("pass", "pwd"), _SETTINGS, _is_plain_word),
     (("password", "passphrase", "passcode", "token", "secret", "api key"), _NEXT_LINE, is_token),
 )
-"""Words without which there is nothing to find, a form, and what its value has to be."""
+"""Words of which one must be in the text, a pattern, and a test of its value."""
 
 
-def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
+def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     start, end = key.span()
     if key.group() in _SHORT and start and text[start - 1].isalpha() and not _begins(text, start):
         return None  # compass, but dbPass and requirepass
@@ -218,55 +218,56 @@ def _behind(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
         return None  # the user of a URL
-    found = _TAIL.match(text, end)
-    said = False
-    if found is None:
+    match = _TAIL.match(text, end)
+    in_sentence = False
+    if match is None:
         before = text[max(0, start - 80) : start]
         if _FLAG.search(before) or _SETTING.search(before):
-            found = _SPACED.match(text, end)
+            match = _SPACED.match(text, end)
         elif _IS.match(text, end):
-            found, said = _SAID.match(text, end), True
+            match, in_sentence = _IN_SENTENCE.match(text, end), True
         elif compared := _COMPARED.search(text, max(0, start - 180), start):
             first, last = compared.span(2)
-            return _finding(text, first, last, chosen, True, key.group())
-    elif found["pair"] and not _CALL.search(text, max(0, start - 40), start):
+            return _secret_finding(text, first, last, chosen, True, key.group())
+    elif match["pair"] and not _CALL.search(text, max(0, start - 40), start):
         return None  # a list of words
-    elif found["spaced"] and key.group() not in ("password", "passwd", "identified by"):
+    elif match["spaced"] and key.group() not in ("password", "passwd", "identified by"):
         return None  # cannot pass 'x'
-    if found is None or (chosen and found.groupdict().get("cell")):
+    if match is None or (chosen and match.groupdict().get("cell")):
         return None
-    quoted = found.groupdict().get("quoted") is not None
-    first, last = found.span("quoted" if quoted else "bare")
+    quoted = match.groupdict().get("quoted") is not None
+    first, last = match.span("quoted" if quoted else "bare")
     if not quoted:
-        last = _end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
+        last = _value_end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
     if (
         quoted
-        and found.groupdict().get("compared")
+        and match.groupdict().get("compared")
         and (chosen or key.group() == "secret")
         and _WORD.match(text, first)
     ):
         return (
             Finding(first, last, "secret", "assignment", text[first:last]) if _is_plain_word(text[first:last]) else None
         )
-    if said and not chosen and not _is_made(text[first:last]):
+    if in_sentence and not chosen and not _is_made(text[first:last]):
         return None  # the token is expired
-    return _finding(text, first, last, chosen, quoted, key.group(), said)
+    return _secret_finding(text, first, last, chosen, quoted, key.group(), in_sentence)
 
 
 def _is_made(value: str) -> bool:
     return _RANDOM.fullmatch(value) is not None or _MACHINE_MADE.fullmatch(value) is not None
 
 
-def _finding(
-    text: str, first: int, last: int, chosen: bool, quoted: bool, key: str, said: bool = False
+def _secret_finding(
+    text: str, first: int, last: int, chosen: bool, quoted: bool, key: str, in_sentence: bool = False
 ) -> Finding | None:
     value = text[first:last]
-    judged = value.rstrip("!?") if said else value  # the end of a sentence, or of the password: covered in any case
-    return Finding(first, last, "secret", "assignment", value) if _is_secret(judged, chosen, quoted, key) else None
+    # "!" may end the sentence or the password; the finding covers it in any case.
+    trimmed = value.rstrip("!?") if in_sentence else value
+    return Finding(first, last, "secret", "assignment", value) if _is_secret(trimmed, chosen, quoted, key) else None
 
 
 def _begins(text: str, start: int) -> bool:
-    """Whether a word begins here although a letter stands before it."""
+    """Return whether a word begins here although a letter precedes it."""
     camel = text[start].isupper() and text[start - 1].islower()
     return camel or text[max(0, start - 7) : start].lower().endswith(("require", "store", "key", "ssh"))
 
@@ -284,11 +285,11 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
         return True
     if "secret" not in key or len(value) < 8 or not is_password(value, quoted=False):
         return False
-    return quoted or (any(one.isdigit() for one in value) and not is_name(value))
+    return quoted or (any(character.isdigit() for character in value) and not is_name(value))
 
 
-def _end(text: str, first: int, last: int, in_query: bool) -> int:
-    """Where a value without quotes ends: what closes a sentence or a bracket is not part of it."""
+def _value_end(text: str, first: int, last: int, in_query: bool) -> int:
+    """Return the end of an unquoted value, without punctuation or a closing bracket after it."""
     stop = _ENDS.search(text, first + 1, last)
     last = stop.start() if stop else last
     if in_query:
@@ -299,7 +300,7 @@ def _end(text: str, first: int, last: int, in_query: bool) -> int:
 
 
 def _closes(text: str, first: int, last: int) -> bool:
-    """Whether the last character closes a bracket that was opened before the value, in its line."""
+    """Return whether the last character closes a bracket that was opened before the value, in its line."""
     opening = _BRACKETS.get(text[last - 1])
     if opening is None or text.count(opening, first, last) >= text.count(text[last - 1], first, last):
         return False
@@ -311,14 +312,14 @@ _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def _headers(text: str) -> Iterator[Finding]:
-    for found in _HEADER.finditer(text):
-        scheme, value = found.groups()
+    for match in _HEADER.finditer(text):
+        scheme, value = match.groups()
         if scheme == "Basic" and not _is_basic(value):
             continue
         if scheme != "Basic" and not is_token(value.rstrip(".")):
             continue
-        end = found.start(2) + len(value.rstrip("."))
-        yield Finding(found.start(2), end, "secret", scheme.lower(), text[found.start(2) : end])
+        end = match.start(2) + len(value.rstrip("."))
+        yield Finding(match.start(2), end, "secret", scheme.lower(), text[match.start(2) : end])
 
 
 def _is_basic(value: str) -> bool:

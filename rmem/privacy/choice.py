@@ -1,5 +1,5 @@
-"""Choose the policy of a Brain: the one it is given, else the one that the environment names, else none. Detectors are
-loaded only where there is a policy."""
+"""Choose the policy of a Brain: the given one, else that of the environment, else none. Detectors are loaded only if
+there is a policy."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ PrivacySpec: TypeAlias = Union["PrivacyPolicy", Mapping[str, Any], str, None]
 
 
 def policy_of(given: PrivacySpec) -> PrivacyPolicy | None:
-    """A policy from itself, "default", a mapping of its fields, the path of a JSON file with them, or "off".
+    """Return the policy for a PrivacyPolicy, "default", a mapping of its fields, the path of a JSON file, or "off".
 
-    None is what $RMEM_PRIVACY says: "default", "off" or such a path; nothing there means no policy.
+    None stands for the value of $RMEM_PRIVACY: "default", "off" or a path; unset means no policy.
     """
-    told = os.environ.get(PRIVACY, "").strip() if given is None else given
-    if told in ("", "off"):
+    choice = os.environ.get(PRIVACY, "").strip() if given is None else given
+    if choice in ("", "off"):
         if given == "":
             raise checks.refuse("privacy", "a PrivacyPolicy, 'default', 'off', a mapping, a path or None", given)
         return None
     from .policy import PrivacyPolicy
 
-    if isinstance(told, PrivacyPolicy):
-        return told
-    if isinstance(told, Mapping):
-        return PrivacyPolicy.from_dict(told)
-    if not isinstance(told, str):
-        raise checks.refuse("privacy", "a PrivacyPolicy, 'default', 'off', a mapping, a path or None", told)
-    if told == "default":
+    if isinstance(choice, PrivacyPolicy):
+        return choice
+    if isinstance(choice, Mapping):
+        return PrivacyPolicy.from_dict(choice)
+    if not isinstance(choice, str):
+        raise checks.refuse("privacy", "a PrivacyPolicy, 'default', 'off', a mapping, a path or None", choice)
+    if choice == "default":
         return PrivacyPolicy.default()
-    where = "privacy" if given is not None else PRIVACY
+    name = "privacy" if given is not None else PRIVACY
     try:
-        return PrivacyPolicy.from_dict(json.loads(Path(told).expanduser().read_text(encoding="utf-8")))
+        return PrivacyPolicy.from_dict(json.loads(Path(choice).expanduser().read_text(encoding="utf-8")))
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{where} must be 'default', 'off' or the path of a JSON file: {told}: {error}") from None
+        raise ConfigError(f"{name} must be 'default', 'off' or the path of a JSON file: {choice}: {error}") from None

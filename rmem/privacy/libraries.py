@@ -15,7 +15,6 @@ def require_library() -> None:
 
 
 def require(kinds: Iterable[str]) -> None:
-    """A ConfigError if a library that these kinds may need is not there: better now than at the first text that holds
-    one."""
+    """Raise ConfigError now, rather than at the first match, if a library that these kinds need is missing."""
     if not _KINDS.isdisjoint(kinds):
         require_library()

@@ -50,18 +50,19 @@ def luhn(digits: str) -> bool:
 
 
 def cards(text: str, start: int = 0, end: int | None = None) -> Iterator[Finding]:
-    for found in _CARD.finditer(text, start, len(text) if end is None else end):
-        digits = re.sub(r"[ -]", "", found.group())
+    for match in _CARD.finditer(text, start, len(text) if end is None else end):
+        digits = re.sub(r"[ -]", "", match.group())
         prefix, size = int(digits[:6]), len(digits)
-        issuer = next((one[0] for one in _ISSUERS if one[1] <= prefix <= one[2] and size in one[3]), None)
-        if issuer is None and _CARD_WORD.search(text, max(0, found.start() - 24), found.start()):
-            issuer = "card"  # an old or a rare length; the word and the check digit tell
+        issuers = (name for name, low, high, sizes in _ISSUERS if low <= prefix <= high and size in sizes)
+        issuer = next(issuers, None)
+        if issuer is None and _CARD_WORD.search(text, max(0, match.start() - 24), match.start()):
+            issuer = "card"  # an old or rare length, but with a word for cards and a valid check digit
         if issuer is None or not luhn(digits) or len(set(digits)) == 1:
             continue
-        before = max(0, found.start() - 24)
-        if _OTHER_NUMBER.search(text, before, found.start()) and not _CARD_WORD.search(text, before, found.start()):
+        before = max(0, match.start() - 24)
+        if _OTHER_NUMBER.search(text, before, match.start()) and not _CARD_WORD.search(text, before, match.start()):
             continue
-        yield Finding(found.start(), found.end(), "card", issuer, digits)
+        yield Finding(match.start(), match.end(), "card", issuer, digits)
 
 
 # Bank accounts
@@ -73,21 +74,21 @@ _IBAN = re.compile(
 
 
 def ibans(text: str) -> Iterator[Finding]:
-    for found in _IBAN.finditer(text):
-        end = found.end()
-        while end > found.start() + 14:  # a word in capitals may follow the groups
-            written = text[found.start() : end]
+    for match in _IBAN.finditer(text):
+        end = match.end()
+        while end > match.start() + 14:  # a word in capitals may follow the groups
+            written = text[match.start() : end]
             if _stdnum("iban").is_valid(written, check_country=False):
-                yield Finding(found.start(), end, "iban", written[:2], re.sub(r"[ -]", "", written))
+                yield Finding(match.start(), end, "iban", written[:2], re.sub(r"[ -]", "", written))
                 break
-            end = max(text.rfind(" ", found.start(), end), text.rfind("-", found.start(), end))
+            end = max(text.rfind(" ", match.start(), end), text.rfind("-", match.start(), end))
 
 
 # National ids
 
 
 class NationalId(NamedTuple):
-    """Which module of stdnum checks the numbers of this form, and the words near one where that says too little."""
+    """The stdnum module that checks numbers of this form, and words that must be near if the check is too weak."""
 
     module: str
     form: re.Pattern[str]
@@ -136,7 +137,7 @@ _IDS = (
     _id("jp.in_", r"[0-9]{4} ?[0-9]{4} ?[0-9]{4}", r"マイナンバー|個人番号|my.?number"),
     _id("pt.cc", r"[0-9]{8} ?[0-9] ?[A-Z0-9]{2}[0-9]", r"cart[ãa]o de cidad[ãa]o"),
 )
-_NEAR, _BEHIND = 40, 20  # characters before and behind a number in which a word tells what it is
+_NEAR, _BEHIND = 40, 20  # characters before and after a number in which such a word counts
 _RUN = re.compile(
     r"(?<![0-9A-Za-z_])(?:[XYZ]-?)?[0-9](?:[ .+/-]?[0-9]){6,17}(?:[-A-FU-Y]?[0-9]{0,3}-?[0-9A-Z])?(?![0-9A-Za-z_])"
 )
@@ -147,24 +148,24 @@ _DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])
 
 
 def national_ids(text: str, start: int = 0, end: int | None = None) -> Iterator[Finding]:
-    """Ids that are numbers, but for a letter at an end."""
-    for found in _RUN.finditer(text, start, len(text) if end is None else end):
-        before = text[max(0, found.start() - 2) : found.start()]
+    """Yield ids that are numbers, perhaps with a letter at an end."""
+    for match in _RUN.finditer(text, start, len(text) if end is None else end):
+        before = text[max(0, match.start() - 2) : match.start()]
         if before[-1:] not in ("-", ".", "/", "#") or not before[:1].isalnum():  # the end of something longer
-            yield from _identified(text, found)
+            yield from _check_id(text, match)
 
 
 def lettered_ids(text: str) -> Iterator[Finding]:
-    """Ids that are mostly letters, or have one in the middle."""
-    for found in _LETTERED.finditer(text):
-        yield from _identified(text, found)
+    """Yield ids that are mostly letters, or have one in the middle."""
+    for match in _LETTERED.finditer(text):
+        yield from _check_id(text, match)
     for letter in _SPLIT.finditer(text):
         if finnish := _FINNISH.match(text, letter.start() - 6):
-            yield from _identified(text, finnish)
+            yield from _check_id(text, finnish)
 
 
-def _identified(text: str, found: re.Match[str]) -> Iterator[Finding]:
-    number = found.group()
+def _check_id(text: str, match: re.Match[str]) -> Iterator[Finding]:
+    number = match.group()
     for country in _IDS:
         if not country.form.fullmatch(number):
             continue
@@ -172,13 +173,13 @@ def _identified(text: str, found: re.Match[str]) -> Iterator[Finding]:
             if country.module == "es.dni" and _DAY.match(number):
                 continue
         elif not (
-            country.words.search(text, max(0, found.start() - _NEAR), found.start())
-            or country.words.search(text, found.end(), found.end() + _BEHIND)
+            country.words.search(text, max(0, match.start() - _NEAR), match.start())
+            or country.words.search(text, match.end(), match.end() + _BEHIND)
         ):
             continue
         if not country.module or _stdnum(country.module).is_valid(number):
             canonical = re.sub(r"[ ./-]", "", number)
-            yield Finding(found.start(), found.end(), "national_id", country.module or "named", canonical)
+            yield Finding(match.start(), match.end(), "national_id", country.module or "named", canonical)
             return
 
 

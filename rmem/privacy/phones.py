@@ -12,7 +12,7 @@ from .findings import Finding
 from .libraries import require_library
 
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CN", "JP", "IN", "BR", "AU", "CH", "AT", "PL", "SE", "RU")
-"""Countries whose national numbers are understood."""
+"""Countries whose national numbers are recognized."""
 
 _RUN = re.compile(
     r"(?<![0-9A-Za-z_.+/#-])(?<![0-9]:)(?<![0-9][,:])"
@@ -29,7 +29,7 @@ _PHONE = (
 )
 _CALL = r"(?:\bcell|\bcall\b|\bdial\b|\bruf|ll[áa]ma|ligar|звон|номер|नंबर)"
 _NEAR = re.compile(rf"(?:{_PHONE}|{_CALL})[^0-9]{{0,24}}$", re.IGNORECASE)
-"""A word that speaks of phones, or of calls and cells, which machines have too."""
+"""A word for phones, or one for calls and cells, which has other meanings too."""
 _NAMED = re.compile(
     _PHONE + r"(?:[\s:：=.,\"'#()/>_-]|\b(?:is|are|was|at|on|my|me|number|numbers?|no|nr|num|nummer|n[uú]m[eé]ro|ist|"
     r"lautet|est|es|è|é|jest|unter)\b|номер[а-я]*|号码?|是|は|番号|번호|는|नंबर|है){0,10}$",
@@ -52,40 +52,40 @@ _YEARS = re.compile(r"(?:19|20)[0-9]{2}[-/ ]{1,3}(?:19|20)[0-9]{2}(?![0-9])")
 
 
 def phones(text: str, start: int = 0, end: int | None = None, *, regions: Sequence[str] = REGIONS) -> Iterator[Finding]:
-    for found in _RUN.finditer(text, start, len(text) if end is None else end):
-        run = found.group()
-        if _DATE.match(run) or _YEARS.match(run) or _MEASURE.match(text, found.end()):
+    for match in _RUN.finditer(text, start, len(text) if end is None else end):
+        run = match.group()
+        if _DATE.match(run) or _YEARS.match(run) or _MEASURE.match(text, match.end()):
             continue
-        before = max(0, found.start() - 40)
-        named = _NAMED.search(text, before, found.start()) or (_AFTER.match(text, found.end()) and _WRITTEN.search(run))
+        before = max(0, match.start() - 40)
+        named = _NAMED.search(text, before, match.start()) or (_AFTER.match(text, match.end()) and _WRITTEN.search(run))
         if _ABROAD.match(run) or _FORMED.fullmatch(run):
-            yield from _longest(text, found.start(), found.end(), ("US",), named is not None)
+            yield from _longest(text, match.start(), match.end(), ("US",), named is not None)
         elif named:
-            yield from _longest(text, found.start(), found.end(), regions, True)
-        elif _WRITTEN.search(run) and _NEAR.search(text, before, found.start()):
-            yield from _longest(text, found.start(), found.end(), regions, False)
+            yield from _longest(text, match.start(), match.end(), regions, True)
+        elif _WRITTEN.search(run) and _NEAR.search(text, before, match.start()):
+            yield from _longest(text, match.start(), match.end(), regions, False)
 
 
 def _longest(text: str, start: int, end: int, regions: Sequence[str], named: bool) -> Iterator[Finding]:
-    """The longest beginning of the run that is a number; what follows a blank may be another one. A number that is
-    named need not be one that a country has given out."""
+    """Yield the longest prefix of the run that is a valid number; after a blank another may begin. If `named`, a number
+    need not be valid."""
     whole = end
     while end - start >= 7:
         written = text[start:end]
         if written.count("(") == written.count(")"):
-            number = _valid(written, regions)
+            number = _normalize(written, regions)
             if number is not None:
-                yield _finding(text, start, end, number)
+                yield _phone_finding(text, start, end, number)
                 return
         end = text.rfind(" ", start, end)
     written = text[start:whole]
     digits = re.sub("[^0-9]", "", written)
     closed = written.count("(") == written.count(")")
     if closed and (named or written.startswith("+")) and _LEAST <= len(digits) <= _MOST:
-        yield _finding(text, start, whole, digits)
+        yield _phone_finding(text, start, whole, digits)
 
 
-def _finding(text: str, start: int, end: int, number: str) -> Finding:
+def _phone_finding(text: str, start: int, end: int, number: str) -> Finding:
     extension = _EXTENSION.match(text, end)
     return Finding(start, extension.end() if extension else end, "phone", "phone", number)
 
@@ -93,7 +93,7 @@ def _finding(text: str, start: int, end: int, number: str) -> Finding:
 _LEAST, _MOST = 7, 15
 
 
-def _valid(written: str, regions: Sequence[str]) -> str | None:
+def _normalize(written: str, regions: Sequence[str]) -> str | None:
     library = _phonenumbers()
     plain = written.replace("(0)", "") if written.startswith(("+", "00")) else written
     if plain.startswith("00"):

@@ -70,23 +70,23 @@ _LEAST_LETTERS = 4  # that must be left of a value without the holes of a templa
 
 
 def is_placeholder(value: str) -> bool:
-    """`${PASS}`, `<your-password>`, `********`, `None` and the word "password" itself."""
+    """Return whether a value is `${PASS}`, `<your-password>`, `********`, `None`, the word "password" or the like."""
     if _TEMPLATE.search(value) or _SAMPLE.search(value) or value.lower().strip("\"'") in _WORDS:
         return True
     if _NAMED.fullmatch(value):
         return True
     rest = _HOLE.sub("", value)
-    return rest != value and sum(one.isalnum() for one in rest) < _LEAST_LETTERS
+    return rest != value and sum(character.isalnum() for character in rest) < _LEAST_LETTERS
 
 
 def entropy(value: str) -> float:
-    """Bits per character."""
+    """Return the entropy of a value, in bits per character."""
     size = len(value)
     return -sum(count / size * math.log2(count / size) for count in Counter(value).values())
 
 
 def is_password(value: str, *, quoted: bool) -> bool:
-    """Something a person might have chosen: at least a letter with a digit or a sign, or a long quoted word."""
+    """Return whether a person might have chosen it: a letter with a digit or a sign, or a long quoted word."""
     if len(value) < (4 if quoted else 6) or is_placeholder(value) or not _is_literal(value, quoted):
         return False
     if (_NAMES_ITSELF.search(value) and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))) or _SELECTOR.fullmatch(
@@ -95,21 +95,21 @@ def is_password(value: str, *, quoted: bool) -> bool:
         return False
     if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value):
         return False
-    letter = any(one.isalpha() for one in value)
-    digit = any(one.isdigit() for one in value)
-    sign = any(not one.isalnum() and one not in "_-./:" for one in value.strip("*_`!?,;()[]{}\"'"))
+    letter = any(character.isalpha() for character in value)
+    digit = any(character.isdigit() for character in value)
+    sign = any(not character.isalnum() and character not in "_-./:" for character in value.strip("*_`!?,;()[]{}\"'"))
     if letter and (digit or sign):
         return True
     return quoted and (len(value) >= 8 or (digit and len(value) >= 6))
 
 
 def is_token(value: str, *, quoted: bool = False) -> bool:
-    """Something a machine made: long, letters and digits mixed, without the regularity of words."""
+    """Return whether a machine generated it: long, letters and digits mixed, unlike words."""
     if len(value) < 12 or is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value):
         return False
     if _PATTERN.search(value) and _BRACKET.search(value):
         return False
-    digits = sum(one.isdigit() for one in value)
+    digits = sum(character.isdigit() for character in value)
     if digits == len(value) or entropy(value) < 3.0 or not _is_literal(value, quoted and digits >= 2):
         return False
     if not quoted and _BRACKET.search(value) and (_CODE_SIGN.search(value) or not is_mixed(value)):
@@ -120,20 +120,23 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Words with marks between them, as names in programs are written."""
+    """Return whether it is words joined as in the names of programs."""
     return _SLUG.fullmatch(value) is not None
 
 
 def is_mixed(value: str) -> bool:
-    """Whether capitals come and go, or signs, as in no word: without digits, this tells a token from a name."""
+    """Return whether capitals or signs alternate as in no word: without digits, this separates tokens from names."""
     turns = sum(left.islower() and right.isupper() for left, right in pairwise(value))
     if len(value) >= 16 and turns >= len(value) / 6 and value.replace("-", "").replace("_", "").isalpha():
         return True
-    return len({one for one in value if not one.isalnum() and one not in "_-./: "}) >= _MANY_SIGNS and " " not in value
+    return (
+        len({character for character in value if not character.isalnum() and character not in "_-./: "}) >= _MANY_SIGNS
+        and " " not in value
+    )
 
 
 def _is_literal(value: str, quoted: bool) -> bool:
-    """No expression of a program, no path."""
+    """Return whether a value is neither code nor a path."""
     if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value or _TAG.match(value):
         return False
     if _FILE.fullmatch(value):
@@ -145,7 +148,7 @@ def _is_literal(value: str, quoted: bool) -> bool:
     if _CHAIN.fullmatch(value):
         if _NAMES_ITSELF.search(value):
             return False
-        return sum(one.isdigit() for one in value) >= 4 and entropy(value) >= 3.5
+        return sum(character.isdigit() for character in value) >= 4 and entropy(value) >= 3.5
     if _CALL.match(value) or _BRACKETED.fullmatch(value):
         return False
-    return not _OPEN.fullmatch(value) or (value.endswith("=") and sum(one.isdigit() for one in value) >= 2)
+    return not _OPEN.fullmatch(value) or (value.endswith("=") and sum(character.isdigit() for character in value) >= 2)

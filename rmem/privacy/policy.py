@@ -1,4 +1,4 @@
-"""PrivacyPolicy: which kinds are looked for, and what happens to each. Every interface uses this class."""
+"""`PrivacyPolicy`: which kinds to find, and what to do with each. Every interface uses this class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELDS = ("actions", "key_file", "allow", "regions")
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyPolicy:
-    """What to look for and what to do with it.
+    """Which kinds to find and what to do with each.
 
         PrivacyPolicy(actions={"email": "hash", "secret": "block", "card": "mask"}, key="…")
         Brain(privacy=PrivacyPolicy.default())
@@ -41,11 +41,11 @@ class PrivacyPolicy:
     key_file: str | Path | None = None
     """A file that holds the key."""
     encrypt: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
-    """For "encrypt": makes of a value a text without blanks and brackets."""
+    """For "encrypt": a function that returns a text without blanks and brackets."""
     allow: tuple[str, ...] = ()
     """Values that may stay: ("support@example.com", "10.0.0.1")."""
     regions: tuple[str, ...] = REGIONS
-    """Countries whose phone numbers are understood without +49 and the like."""
+    """Countries whose phone numbers are recognized without +49 and the like."""
     _key: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -60,11 +60,11 @@ class PrivacyPolicy:
         if "encrypt" in actions.values() and not callable(self.encrypt):
             raise ConfigError("the action 'encrypt' needs PrivacyPolicy(encrypt=…), a function of a text")
         if "hash" in actions.values():
-            object.__setattr__(self, "_key", self._found_key())
+            object.__setattr__(self, "_key", self._load_key())
 
     @classmethod
     def default(cls) -> PrivacyPolicy:
-        """Every kind, masked."""
+        """Return a policy that masks every kind."""
         return cls(actions=dict.fromkeys(KINDS, "mask"))
 
     @classmethod
@@ -75,7 +75,7 @@ class PrivacyPolicy:
         key: str | bytes | None = None,
         encrypt: Callable[[str], str] | None = None,
     ) -> PrivacyPolicy:
-        """The reverse of `to_dict`. Keys and functions are handed in beside the data."""
+        """Reverse `to_dict`. The key and the function are separate arguments."""
         if not isinstance(data, Mapping):
             raise checks.refuse("a privacy policy", "a mapping", data)
         if "key" in data:
@@ -84,7 +84,7 @@ class PrivacyPolicy:
         return cls(**{"actions": None, **data}, key=key, encrypt=encrypt)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data, without the key."""
+        """Return the fields as plain data, without the key."""
         return {
             "actions": dict(self.actions),
             "key_file": None if self.key_file is None else str(self.key_file),
@@ -92,7 +92,7 @@ class PrivacyPolicy:
             "regions": list(self.regions),
         }
 
-    def _found_key(self) -> bytes:
+    def _load_key(self) -> bytes:
         given = self.key if self.key is not None else os.environ.get(KEY) or None
         if given is None and self.key_file is not None:
             try:
@@ -111,15 +111,19 @@ class PrivacyPolicy:
     # Use
 
     def find(self, text: str) -> list[Finding]:
-        """What this policy would act on, in order."""
+        """Return what this policy would act on, in order."""
         sealed = "encrypt" in self.actions.values()
-        found = scan(text, self.actions, regions=self.regions, sealed=sealed)
+        findings = scan(text, self.actions, regions=self.regions, sealed=sealed)
         if not self.allow:
-            return found
-        return [one for one in found if text[one.start : one.end] not in self.allow and one.canonical not in self.allow]
+            return findings
+        return [
+            finding
+            for finding in findings
+            if text[finding.start : finding.end] not in self.allow and finding.canonical not in self.allow
+        ]
 
     def clean(self, text: str, field: str = "text") -> str:
-        """The text as it may be kept; PrivacyError if it may not.
+        """Return the text with its findings replaced; PrivacyError if it is refused.
 
         Clean a question in the same way to find what was hashed: `brain.recall(policy.clean(question))`.
         """
@@ -134,14 +138,14 @@ class PrivacyPolicy:
         return text
 
     def question(self, text: str) -> str | None:
-        """A question as it may be kept; None if it may not."""
+        """Return a cleaned question; None if it is refused."""
         try:
             return self.clean(text, "question")
         except PrivacyError:
             return None
 
     def replacement(self, finding: Finding, value: str, field: str) -> str:
-        """What stands in the place of a value."""
+        """Return the replacement of a value."""
         action, kind = self.actions[finding.kind], finding.kind
         if action == "block":
             raise PrivacyError(
@@ -158,13 +162,13 @@ class PrivacyPolicy:
         return "" if action == "drop" else f"[{kind}]"
 
     def apply(self, memory: Memory) -> Memory:
-        """The memory as it may be kept: itself if nothing was found, else a changed copy without vectors."""
-        from .cleaner import cleaned
+        """Return the cleaned memory: itself if nothing was found, else a changed copy without vectors."""
+        from .cleaner import clean_memory
 
-        return cleaned(self, memory)
+        return clean_memory(self, memory)
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise checks.refuse(name, "a list of texts", value)
-    return tuple(checks.text(f"{name}[{at}]", one) for at, one in enumerate(value))
+    return tuple(checks.text(f"{name}[{at}]", text) for at, text in enumerate(value))

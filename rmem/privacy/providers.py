@@ -27,18 +27,18 @@ _EXAMPLE = re.compile(r"[xX]{8}|(?:[xX]{3,}-?){3}|[*.]{4}|[-_](?:here|HERE)$|Her
 
 
 class Rule(NamedTuple):
-    """A form of tokens; a text that holds none of the keywords, in lower case, has none."""
+    """A pattern of tokens; it is tried only if the text contains one of the keywords, in lower case."""
 
     name: str
     keywords: tuple[str, ...]
     entropy: float
-    """Bits per character that a token has at least; a placeholder has less."""
+    """Least bits per character of a token; placeholders have less."""
     pattern: str
 
 
 @cache
 def _rules() -> tuple[tuple[Rule, ...], tuple[tuple[str, tuple[int, ...]], ...]]:
-    """All rules, and for each keyword which of them need it."""
+    """Return all rules, and for each keyword the places of its rules."""
     rules = [
         Rule(name, tuple(words.split()), float(least), pattern)
         for file in ("gitleaks.tsv", "tokens.tsv")
@@ -54,21 +54,21 @@ def _rules() -> tuple[tuple[Rule, ...], tuple[tuple[str, tuple[int, ...]], ...]]
 
 
 @cache
-def _compiled(at: int) -> re.Pattern[str]:
+def _compile(at: int) -> re.Pattern[str]:
     bounded = re.sub(r"\{(\d+),\}", rf"{{\1,{_LONGEST}}}", _rules()[0][at].pattern)  # so that time stays linear
     return re.compile(f"(?:{bounded}){_SHUT}")
 
 
 def provider_keys(text: str) -> Iterator[Finding]:
-    """Tokens that tell themselves apart. Keywords are looked for in the long words only, which are few."""
+    """Yield tokens that are recognizable by their form. Keywords are searched in long words only, which are few."""
     words = "\n".join(word for word in _LONG.findall(text) if not _PLAIN.fullmatch(word)).lower()
     if not words:
         return
     rules, needed = _rules()
     for at in sorted({at for word, ats in needed if word in words for at in ats}):
         rule = rules[at]
-        for found in _compiled(at).finditer(text):
-            start, token = found.start(), found.group().rstrip(".")  # the end of a sentence
+        for match in _compile(at).finditer(text):
+            start, token = match.start(), match.group().rstrip(".")  # the end of a sentence
             if start and text[start - 1] in _INSIDE:
                 continue  # a lookbehind in the pattern would take three times as long
             if _is_token(rule, token):
@@ -105,7 +105,7 @@ _PUTTY = re.compile(r"PuTTY-User-Key-File-[0-9]: [\s\S]{0,20000}?Private-MAC: [0
 
 def private_keys(text: str) -> Iterator[Finding]:
     for pattern in (_PEM, _PUTTY):
-        for found in pattern.finditer(text):
-            end = found.start() + len(found.group().rstrip())
-            if _BODY.search(text, found.start() + _HEAD, end):
-                yield Finding(found.start(), end, "private_key", "pem", text[found.start() : end])
+        for match in pattern.finditer(text):
+            end = match.start() + len(match.group().rstrip())
+            if _BODY.search(text, match.start() + _HEAD, end):
+                yield Finding(match.start(), end, "private_key", "pem", text[match.start() : end])

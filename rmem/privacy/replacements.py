@@ -1,5 +1,5 @@
-"""Walk through texts and nested data and replace what is found. A subclass says what is searched for and what replaces
-it: a policy for memories, marks alone for what a hook writes to disk."""
+"""Walk through texts and nested data and replace findings. The caller passes the functions that find and replace: a
+policy for memories, masks for events that a hook writes to disk."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ..errors import PrivacyError
 from .findings import ROUNDS, SECRETS, Finding
 from .scanner import scan
 
-_LEAST = 4  # characters of a value that is looked for elsewhere
-_SMALL = 100_000  # numbers below are nobody's
+_LEAST = 4  # characters of a value that is searched in other fields
+_SMALL = 100_000  # smaller numbers identify nobody
 _NAMES_A_PERSON = re.compile(
     r"card|kart|\bcc|\bpan\b|credit|phone|telefon|\btel\b|mobile|handy|fax|whatsapp|ssn|social|national|tax.?id|steuer|"
     r"pesel|cpf|bsn|nhs|aadh?aar|passw|pwd|\bpin\b|personn|tckn|cnp|电话|手机|電話|전화|телеф",
     re.IGNORECASE,
 )
-"""A number in data is a number, whatever it looks like, unless its key says that it is somebody's."""
+"""Keys whose numbers may identify a person; numbers under other keys are left alone."""
 
 
 def refuse_secrets(field: str, name: str, kinds: Collection[str] = SECRETS) -> None:
-    """A PrivacyError for a name that holds a secret of these kinds: a name cannot be changed without losing what it
-    leads to."""
-    looked_for = tuple(kind for kind in SECRETS if kind in kinds)
-    if looked_for and not _is_harmless(name, looked_for):
-        found = scan(name, looked_for)[0]
+    """Raise PrivacyError if a name contains a secret of these kinds; a name cannot be masked, since it identifies
+    memories."""
+    secret_kinds = tuple(kind for kind in SECRETS if kind in kinds)
+    if secret_kinds and not _is_harmless(name, secret_kinds):
+        found = scan(name, secret_kinds)[0]
         raise PrivacyError(
             f"{field} must not hold a value of the kind {found.kind!r} ({found.rule}): names are kept as they are",
             field=field,
@@ -41,14 +41,14 @@ def _is_harmless(name: str, kinds: tuple[str, ...]) -> bool:
 
 
 class Walk:
-    """One walk; `replaced` is what was found and what took its place."""
+    """One walk; `replaced` maps the values found to their replacements."""
 
     def __init__(self, find: Callable[[str], list[Finding]], replacement: Callable[[Finding, str, str], str]) -> None:
         self._find, self._put = find, replacement
         self.replaced: dict[str, str] = {}
 
     def text(self, text: str, field: str, key: str = "") -> str:
-        """A text as it may be kept. The key before it helps to see what it is."""
+        """Return a text with its findings replaced. The key before it helps to recognize them."""
         for _ in range(ROUNDS):
             changed = self._once(text, field, key)
             if changed == text:
@@ -72,22 +72,22 @@ class Walk:
         return result if result.strip() else f"[{findings[0].kind}]"  # a text must not vanish
 
     def _replacement(self, finding: Finding, value: str, field: str) -> str:
-        put = self._put(finding, value, field)
-        self.replaced[value] = put
-        return put
+        replacement = self._put(finding, value, field)
+        self.replaced[value] = replacement
+        return replacement
 
     def mapping(
-        self, data: dict[str, Any], field: str, told: dict[str, tuple[Any, Any]] | None = None
+        self, data: dict[str, Any], field: str, known: dict[str, tuple[Any, Any]] | None = None
     ) -> dict[str, Any]:
-        """All keys and values; `told` are values that are known already, with what became of them."""
+        """Clean all keys and values. `known` has values that were cleaned already, with their results."""
         result: dict[str, Any] = {}
         for key, value in data.items():
             name = self.text(key, f"a key of {field}")
-            if told and key in told and told[key][0] == value:
-                put = told[key][1]
+            if known and key in known and known[key][0] == value:
+                put = known[key][1]
             else:
                 put = self._value(value, f"{field}[{name!r}]", key)
-            result[_free(result, name)] = put
+            result[_unused_key(result, name)] = put
         return result
 
     def _value(self, value: Any, field: str, key: str) -> Any:
@@ -96,7 +96,7 @@ class Walk:
         if isinstance(value, dict):
             return self.mapping(value, field)
         if isinstance(value, list):
-            return [self._value(one, f"{field}[{at}]", key) for at, one in enumerate(value)]
+            return [self._value(item, f"{field}[{at}]", key) for at, item in enumerate(value)]
         if isinstance(value, int) and not isinstance(value, bool) and value >= _SMALL and _NAMES_A_PERSON.search(key):
             written = str(value)
             put = self.text(written, field, key)
@@ -104,17 +104,17 @@ class Walk:
         return value
 
 
-def _free(taken: dict[str, Any], name: str) -> str:
-    """Two addresses may become one [email]; neither value is lost."""
+def _unused_key(taken: dict[str, Any], name: str) -> str:
+    """Return a key that is not taken: two addresses may become the same [email]."""
     number, free = 2, name
     while free in taken:
         free, number = f"{name} {number}", number + 1
     return free
 
 
-class Everywhere:
-    """Replaces values that a walk has found, wherever they stand as a whole: what one field gave away ("password": "…")
-    may stand in another without that hint."""
+class Replacer:
+    """Replaces the values that a walk found wherever they occur as whole words: a value found by its key in one field
+    ("password": "…") may be in another without that hint."""
 
     def __init__(self, replaced: dict[str, str]) -> None:
         self._replaced = {value: put for value, put in replaced.items() if len(value) >= _LEAST}
@@ -125,7 +125,7 @@ class Everywhere:
     def text(self, text: str) -> str:
         if self._pattern is None or not text.strip():
             return text
-        result = self._pattern.sub(lambda found: self._replaced[found.group()], text)
+        result = self._pattern.sub(lambda match: self._replaced[match.group()], text)
         return result if result.strip() else "[removed]"
 
     def value(self, value: Any) -> Any:
@@ -133,9 +133,9 @@ class Everywhere:
             return self.text(value)
         if isinstance(value, dict):
             result: dict[str, Any] = {}
-            for key, one in value.items():
-                result[_free(result, self.text(key))] = self.value(one)
+            for key, item in value.items():
+                result[_unused_key(result, self.text(key))] = self.value(item)
             return result
         if isinstance(value, list):
-            return [self.value(one) for one in value]
+            return [self.value(item) for item in value]
         return value

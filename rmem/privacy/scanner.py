@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from . import addresses, assignments, numbers, phones, providers
-from .findings import KINDS, Finding, resolved
+from .findings import KINDS, Finding, merge_overlaps
 
 _DIGIT = re.compile(r"[0-9]")
 _LONG_WORD = re.compile(r"[A-Za-z0-9_+/=-]{16}")  # no key of a provider is without one
@@ -24,17 +24,23 @@ _FROM_NUMBERS = frozenset(("card", "phone", "national_id"))
 def scan(
     text: str, kinds: Collection[str] = KINDS, *, regions: Sequence[str] = phones.REGIONS, sealed: bool = False
 ) -> list[Finding]:
-    """Everything of these kinds, in order. The marks that an earlier run has left are left alone, and with `sealed`
-    those around encrypted values too."""
-    found = [finding for finding in _raw(text, kinds, regions) if finding.end > finding.start]
-    if not found:
-        return found
-    if any(finding.kind in _FROM_NUMBERS for finding in found):
+    """Return all findings of these kinds, in order. Ignore the markers of an earlier run, and with `sealed` those
+    around encrypted values."""
+    findings = [finding for finding in _raw(text, kinds, regions) if finding.end > finding.start]
+    if not findings:
+        return findings
+    if any(finding.kind in _FROM_NUMBERS for finding in findings):
         blocked = [match.span() for match in _IDENTIFIER.finditer(text)]
-        found = [one for one in found if one.kind not in _FROM_NUMBERS or not _touches(one, blocked)]
+        findings = [
+            finding for finding in findings if finding.kind not in _FROM_NUMBERS or not _touches(finding, blocked)
+        ]
     patterns = (_MARKER, _SEALED) if sealed else (_MARKER,)
-    ours = [match.span() for pattern in patterns for match in pattern.finditer(text)] if "[" in text else []
-    return resolved(one for one in found if not any(start <= one.start and one.end <= end for start, end in ours))
+    markers = [match.span() for pattern in patterns for match in pattern.finditer(text)] if "[" in text else []
+    return merge_overlaps(
+        finding
+        for finding in findings
+        if not any(start <= finding.start and finding.end <= end for start, end in markers)
+    )
 
 
 def _raw(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[Finding]:
@@ -45,7 +51,7 @@ def _raw(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[
     if "secret" in kinds:
         if _LONG_WORD.search(text):
             yield from providers.provider_keys(text)
-        yield from assignments.assigned(text)
+        yield from assignments.assigned_secrets(text)
     if "email" in kinds and ("@" in text or "%40" in text):
         yield from addresses.emails(text)
     if "mac" in kinds:
@@ -73,12 +79,12 @@ def _numbers(text: str, kinds: Collection[str], regions: Sequence[str]) -> Itera
 
 
 def _windows(text: str) -> Iterator[tuple[int, int]]:
-    """Where the long numbers are; neighbours together."""
+    """Yield the spans of long numbers; near ones are merged."""
     start = end = -1
     for number in _LONG_NUMBER.finditer(text):
         first = number.start()
         if first and text[first - 1] in _GLUED:
-            first = text.find(" ", first, number.end())  # the end of a hash or a name; what follows a blank may count
+            first = text.find(" ", first, number.end())  # the end of a hash or a name; a number may follow a blank
             if first < 0:
                 continue
         if _STAMP.fullmatch(text, first, number.end()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..index.analyser import question_words
 from ..index.bm25 import idf
-from ..index.candidate_source import Asked, CandidateSource
+from ..index.candidate_source import CandidateRequest, CandidateSource
 from ..index.filtered_rows import FilteredRows
 from .hybrid import FUNCTION_WORD, QueryVector
 from .question import Question, is_open, without_names
@@ -28,7 +28,7 @@ def gather_candidates(
         [word.hashes for word in question_words(phrase.written)] for phrase in (*question.must, *question.quoted)
     ]
     others = [word for phrase in question.must_not for word in question_words(phrase.written)]
-    request = Asked(
+    request = CandidateRequest(
         phrases=[phrase for phrase in phrases if phrase],
         also=[term for word in others for term in word.hashes],
         side=max(_ROWS_PER_SIDE, 4 * count),
@@ -41,7 +41,7 @@ def gather_candidates(
     named = source.actors_named(question.text) if mode == "hybrid" else []
     bare = without_names(question.topic, named) if mode == "hybrid" else question.text
     terms = question_terms(source, question, bare, settings, soft=mode == "hybrid")
-    row_counts = source.holding(terms.terms)
+    row_counts = source.row_counts(terms.terms)
     weights = terms.weights(source.size, [row_counts.get(term, 0) for term in terms.terms])
     request.held = row_counts
     request.words = [

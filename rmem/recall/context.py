@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..index.filtered_rows import FilteredRows
 from ..index.text_features import ASKS, REACTS
 from ..timewords import Span
-from .fusion import scale_of, standardised
+from .fusion import scale_of, standardise
 from .settings import RecallSettings
 
 Scores = npt.NDArray[np.float32]
@@ -62,7 +62,7 @@ class Surroundings:
         """Return the best score of each row's session, in deviations over sessions; 0 outside sessions (-1)."""
         best = np.full(self._last + 2, -np.inf, np.float32)
         np.maximum.at(best, self.sessions, scores)
-        prior = standardised(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
+        prior = standardise(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
         prior[-1] = 0
         return prior[self.sessions] * self.dependence
 

@@ -15,7 +15,7 @@ from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows, nearest_rows
 from .candidates import gather_candidates
 from .explain import Explanation
-from .fusion import scale_of, standardised
+from .fusion import scale_of, standardise
 from .hybrid import Hybrid, QueryVector, Ranked
 from .phrases import allowed_rows
 from .question import Question
@@ -46,7 +46,7 @@ def rank(
     if question.parts and mode == "hybrid":
         deep = max(count, _LEVEL)
         rankings = [rank(rows, part, query_vector, settings, count=deep, explain=explain) for part in question.parts]
-        return _best_of(rankings)[:count]
+        return _merge_parts(rankings)[:count]
     found_rows = (
         rows
         if isinstance(rows, FilteredRows)
@@ -64,20 +64,22 @@ def rank(
     return Hybrid(found_rows, question, query_vector, settings).rank(allowed, count, explain=explain)
 
 
-def _best_of(rankings: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+def _merge_parts(rankings: Sequence[Sequence[Ranked]]) -> list[Ranked]:
     """Merge rankings of the parts of a question: each row counts by the part that it answers best. All parts are
     brought to the level of the best one, so that a part whose hits stand out does not crowd out the others."""
     levels = [sum(row.score for row in ranking[:_LEVEL]) / max(len(ranking[:_LEVEL]), 1) for ranking in rankings]
     best: dict[int, Ranked] = {}
     for row in (
-        _raised(row, max(levels) - level) for ranking, level in zip(rankings, levels, strict=True) for row in ranking
+        _raise_score(row, max(levels) - level)
+        for ranking, level in zip(rankings, levels, strict=True)
+        for row in ranking
     ):
         if row.seq not in best or best[row.seq].score < row.score:
             best[row.seq] = row
     return sorted(best.values(), key=lambda row: -row.score)
 
 
-def _raised(row: Ranked, by: float) -> Ranked:
+def _raise_score(row: Ranked, by: float) -> Ranked:
     why = row.explanation
     if why is not None:
         why = replace(why, components={**why.components, "part": by})
@@ -99,22 +101,22 @@ def _rank_lexical(
     best = holding[bits.top(scores[holding], count)]
     if not best.size:
         return []
-    asked = dict(words.weights)
-    shares = (scores[best] / np.float32(sum(asked.values()) or 1)).astype(np.float32)
+    weights = dict(words.weights)
+    shares = (scores[best] / np.float32(sum(weights.values()) or 1)).astype(np.float32)
     scale = scale_of(scores[holding], settings.pool)
     shown = signals(
-        shares, np.zeros_like(shares), standardised(scores[best], scale), standardised(scores[holding], scale)
+        shares, np.zeros_like(shares), standardise(scores[best], scale), standardise(scores[holding], scale)
     )
     likely = relevance(shown, WEIGHTS["lexical"], np.zeros(best.size, np.bool_))
-    for place, one, told in zip(best.tolist(), likely.tolist(), shown.tolist(), strict=True):
+    for place, likelihood, values in zip(best.tolist(), likely.tolist(), shown.tolist(), strict=True):
         score = float(scores[place])
         reason = None
         if explain:
             reason = Explanation(
-                "lexical", {"bm25": score}, score, None, words.matches(place), asked, found_rows.size,
-                signals=dict(zip(SIGNALS, told, strict=True)),
+                "lexical", {"bm25": score}, score, None, words.matches(place), weights, found_rows.size,
+                signals=dict(zip(SIGNALS, values, strict=True)),
             )  # fmt: skip
-        ranked.append(Ranked(int(found_rows.seq[place]), score, one, reason))
+        ranked.append(Ranked(int(found_rows.seq[place]), score, likelihood, reason))
     return ranked
 
 
@@ -137,10 +139,15 @@ def _rank_vectors(
     likely = relevance(shown, WEIGHTS["vector"], np.zeros(at.size, np.bool_))
     rows = zip(found_rows.seq[at].tolist(), cosines.tolist(), likely.tolist(), shown.tolist(), strict=True)
     return [
-        Ranked(seq, cosine, one, _of_vector(cosine, dict(zip(SIGNALS, told, strict=True))) if explain else None)
-        for seq, cosine, one, told in rows
+        Ranked(
+            seq,
+            cosine,
+            likelihood,
+            _vector_explanation(cosine, dict(zip(SIGNALS, values, strict=True))) if explain else None,
+        )
+        for seq, cosine, likelihood, values in rows
     ]
 
 
-def _of_vector(cosine: float, told: dict[str, float]) -> Explanation:
-    return Explanation("vector", {"cosine": cosine}, cosine=cosine, signals=told)
+def _vector_explanation(cosine: float, values: dict[str, float]) -> Explanation:
+    return Explanation("vector", {"cosine": cosine}, cosine=cosine, signals=values)

@@ -1,4 +1,4 @@
-"""Why a memory was found: every part of its score."""
+"""`Explanation`: the parts of the score of a hit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Explanation:
     rows: int = 0
     notes: list[str] = field(default_factory=list)
     signals: dict[str, float] = field(default_factory=dict)
-    """What relevance is computed from."""
+    """The inputs of `relevance`."""
 
     @property
     def score(self) -> float:

@@ -46,10 +46,8 @@ _MAX_NAME, _MAX_NOUN = 9, 3  # words of a name, and of a lower-case name
 _MAX_WORDS = 60  # of a question; longer ones are pasted text, not questions about an entity
 _HOP_COST = 0.3
 _OLDER_COST = 0.25  # of an older one of several values
-_UNEXPLAINED_COST, _FEW = (
-    0.6,
-    8,
-)  # cost of a hop that no word of the question explains; allowed from entities with at most that many facts
+_UNEXPLAINED_COST = 0.6  # of a hop that no word of the question explains
+_FEW = 8  # such a hop starts only at entities with at most this many facts
 _WEAK = 0.6  # weight of a general word
 _MIN_FIT = 0.45  # least similarity of a relation and a word of the question to follow it
 _WORD = re.compile(r"[^\W_](?:[\w'’./&+-]*\w)?\.?|\"[^\"]{1,80}\"|“[^”]{1,80}”|[-–&]")
@@ -64,7 +62,7 @@ _WEAK_WORDS = frozenset(
 )
 
 
-class Path(NamedTuple):
+class FactPath(NamedTuple):
     """A chain of facts that starts at an entity of the question."""
 
     score: float
@@ -80,7 +78,7 @@ class Path(NamedTuple):
         """`Endymion → author → John Keats`."""
         names = [
             self.facts[0].subject_name,
-            *(part for one in self.facts for part in (one.relation_name, one.object_name)),
+            *(part for fact in self.facts for part in (fact.relation_name, fact.object_name)),
         ]
         return " → ".join(names)
 
@@ -93,7 +91,7 @@ class Mention(NamedTuple):
     end: int
 
 
-def spans_of(question: str, *, named: bool) -> dict[tuple[int, int], int]:
+def find_name_spans(question: str, *, named: bool) -> dict[tuple[int, int], int]:
     """Return every run of words in a question that may be a name, with its id: if `named`, those that begin with a
     capital or a quote, else the others."""
     words = list(_WORD.finditer(question))
@@ -121,12 +119,12 @@ def spans_of(question: str, *, named: bool) -> dict[tuple[int, int], int]:
 
 def link(spans: dict[tuple[int, int], int], known: Collection[int]) -> list[Mention]:
     """Return the spans that are known entities; of overlapping ones the longest."""
-    found = [Mention(entity, *span) for span, entity in spans.items() if entity in known]
-    found.sort(key=lambda one: one.start - one.end)
+    mentions = [Mention(entity, *span) for span, entity in spans.items() if entity in known]
+    mentions.sort(key=lambda mention: mention.start - mention.end)
     kept: list[Mention] = []
-    for one in found:
-        if all(one.end <= other.start or one.start >= other.end for other in kept):
-            kept.append(one)
+    for mention in mentions:
+        if all(mention.end <= other.start or mention.start >= other.end for other in kept):
+            kept.append(mention)
     return kept
 
 
@@ -138,22 +136,22 @@ class Similarity:
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
         self._pairs: dict[tuple[str, str], float] = {}
 
-    def of(self, asked: str, word: str) -> float:
-        found = self._pairs.get((asked, word))
+    def of(self, question_word: str, word: str) -> float:
+        found = self._pairs.get((question_word, word))
         if found is None:
             if len(self._pairs) > 200_000:
                 self._pairs.clear()
-            found = self._pairs[asked, word] = self._compare(asked, word)
+            found = self._pairs[question_word, word] = self._compare(question_word, word)
         return found
 
-    def _compare(self, asked: str, word: str) -> float:
-        one, other = stem(asked), stem(word)
-        if one == other:
+    def _compare(self, question_word: str, word: str) -> float:
+        question_stem, relation_stem = stem(question_word), stem(word)
+        if question_stem == relation_stem:
             return 1.0
-        listed = meaning(other, one)
+        listed = meaning(relation_stem, question_stem)
         if listed or self._vectors_of is None:
             return listed
-        cosine = float(self._vector(asked) @ self._vector(word))
+        cosine = float(self._vector(question_word) @ self._vector(word))
         return min(max((cosine - 0.25) / 0.5, 0.0), 0.8)
 
     def _vector(self, word: str) -> npt.NDArray[np.float32]:
@@ -167,7 +165,7 @@ class Similarity:
 
 
 @lru_cache(maxsize=8)
-def similarity_by(vectors: WordVectors | None) -> Similarity:
+def cached_similarity(vectors: WordVectors | None) -> Similarity:
     """Return the cached Similarity for a function of word vectors."""
     return Similarity(vectors)
 
@@ -182,8 +180,8 @@ def relation_words(relation: str) -> tuple[str, ...]:
 def content_words(question: str, mentions: Iterable[Mention]) -> list[str]:
     """Return the content words of a question, without the names in it."""
     left = question
-    for one in mentions:
-        left = left[: one.start] + " " * (one.end - one.start) + left[one.end :]
+    for mention in mentions:
+        left = left[: mention.start] + " " * (mention.end - mention.start) + left[mention.end :]
     words = (word.removesuffix("'s").removesuffix("’s") for word in re.findall(r"[^\W_][\w'’]*", left.lower()))
     return [word for word in words if word not in _STOP and len(word) > 1]
 
@@ -195,7 +193,7 @@ class FactSearch:
         self.mentions: list[Mention] = []
         self._facts: list[StoredFact] = []
         for named in (True, False):  # try lower-case names only if there are no others
-            spans = {} if self.mentions else spans_of(question, named=named)
+            spans = {} if self.mentions else find_name_spans(question, named=named)
             if spans:
                 read = source.facts_about(list(set(spans.values())), newest=True, limit=_MAX_FACTS)
                 self._facts = inside(read)
@@ -206,13 +204,13 @@ class FactSearch:
         self._source, self._similarity, self._inside = source, similarity, inside
         self._fits: dict[str, tuple[float, ...]] = {}
 
-    def paths(self, most: int = 8) -> list[Path]:
+    def paths(self, most: int = 8) -> list[FactPath]:
         """Return the chains of current facts that explain the question best, best first."""
         if not self.mentions or not self.words:
             return []
         nothing = (0.0,) * len(self.words)
-        open_paths = [Path(0.0, (), nothing, one.entity) for one in self.mentions[:_MAX_MENTIONS]]
-        found: list[Path] = []
+        open_paths = [FactPath(0.0, (), nothing, mention.entity) for mention in self.mentions[:_MAX_MENTIONS]]
+        found: list[FactPath] = []
         facts = self._facts
         for hop in range(MAX_HOPS):
             if hop:
@@ -227,32 +225,35 @@ class FactSearch:
         found.sort(key=lambda path: -path.score)
         return found[:most]
 
-    def share(self, path: Path) -> float:
+    def share(self, path: FactPath) -> float:
         """Return the share of the question that a path explains, 0 to 1."""
-        return sum(weight * one for weight, one in zip(self._weights, path.explained, strict=True)) / self._most
+        return (
+            sum(weight * explained for weight, explained in zip(self._weights, path.explained, strict=True))
+            / self._most
+        )
 
     def fits(self, relation: str) -> bool:
-        """Whether the question mentions a relation."""
+        """Return whether the question mentions a relation."""
         return max(self._fit(relation), default=0.0) >= _MIN_FIT
 
-    def _step(self, paths: list[Path], facts: list[StoredFact]) -> list[Path]:
+    def _step(self, paths: list[FactPath], facts: list[StoredFact]) -> list[FactPath]:
         """Extend every path by one fact; return the best."""
         by_subject = current_facts(facts)
-        longer: list[Path] = []
+        longer: list[FactPath] = []
         for path in paths:
             around = by_subject.get(path.end, ())
             for fact, age in around:
-                if fact.object == path.end or any(fact.object == one.subject for one in path.facts):
+                if fact.object == path.end or any(fact.object == earlier.subject for earlier in path.facts):
                     continue
                 fit = self._fit(fact.relation_name)
                 explained = tuple(map(max, path.explained, fit))
                 gain = sum(map(mul, self._weights, map(sub, explained, path.explained)))
                 if gain > _HOP_COST and max(fit) >= _MIN_FIT:
                     score = path.score + gain - _HOP_COST - _OLDER_COST * age
-                    longer.append(Path(score, (*path.facts, fact), explained, fact.object, path.silent))
+                    longer.append(FactPath(score, (*path.facts, fact), explained, fact.object, path.silent))
                 elif not path.silent and not age and len(around) <= _FEW:
                     longer.append(
-                        Path(path.score - _UNEXPLAINED_COST, (*path.facts, fact), path.explained, fact.object, 1)
+                        FactPath(path.score - _UNEXPLAINED_COST, (*path.facts, fact), path.explained, fact.object, 1)
                     )
         longer.sort(key=lambda path: -path.score)
         return longer[:_BEAM]
@@ -262,23 +263,25 @@ class FactSearch:
         found = self._fits.get(relation)
         if found is None:
             words = relation_words(relation)
-            of = self._similarity.of
-            found = self._fits[relation] = tuple([max([of(asked, word) for word in words]) for asked in self.words])
+            similarity = self._similarity.of
+            found = self._fits[relation] = tuple(
+                [max([similarity(question_word, word) for word in words]) for question_word in self.words]
+            )
         return found
 
 
 def current_facts(facts: Sequence[StoredFact]) -> dict[int, list[tuple[StoredFact, int]]]:
     """Return the facts of each subject that hold now, with the number of newer values: 0 for the newest. Of a relation
-    with one value the newest alone is there; what was denied last is not."""
+    with a single value only the newest is returned; facts whose latest statement is a denial are not."""
     newest_first = sorted(facts, key=lambda fact: (fact.valid_from, fact.seq, fact.number), reverse=True)
     ages: dict[tuple[int, int], int] = {}
-    said: set[tuple[int, int, int]] = set()
+    seen: set[tuple[int, int, int]] = set()
     found: dict[int, list[tuple[StoredFact, int]]] = {}
     for fact in newest_first:
         key = (fact.subject, fact.relation, fact.object)
-        if key in said:
+        if key in seen:
             continue
-        said.add(key)
+        seen.add(key)
         if fact.negated:
             continue
         age = ages.get(key[:2], 0)

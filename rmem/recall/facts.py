@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..facts.model import SURE, StoredFact
 from ..facts.relations import has_many
 from .explain import Explanation
-from .fact_paths import FactSearch, FactSource, Inside, Path, Similarity
+from .fact_paths import FactPath, FactSearch, FactSource, Inside, Similarity
 from .hybrid import Ranked
 
 DEPTH = 16  # rows whose facts are compared, even if k is smaller
@@ -88,7 +88,7 @@ def _replaces(facts: dict[int, StoredFact], fact_search: FactSearch, inputs: Fac
 
 
 def _insert_evidence(
-    ranked: list[Ranked], paths: list[Path], fact_search: FactSearch, count: int, inputs: FactRanking
+    ranked: list[Ranked], paths: list[FactPath], fact_search: FactSearch, count: int, inputs: FactRanking
 ) -> list[Ranked]:
     """Insert the evidence of the best chains: first if a chain answers the question, else after the first row."""
     best = paths[0]
@@ -97,7 +97,7 @@ def _insert_evidence(
         return ranked
     rows = {row.seq: row for row in ranked}
     max_inserted = max(1, int(inputs.share * count))
-    chosen: dict[int, Path] = {}
+    chosen: dict[int, FactPath] = {}
     for path in paths:
         if path.score < _NEAR_BEST * best.score:
             break
@@ -123,7 +123,7 @@ def _insert_evidence(
     known = {row.seq for row in (*first, *inserted)}
     return [
         *first,
-        *(row for row in inserted if row.seq not in {one.seq for one in first}),
+        *(row for row in inserted if row.seq not in {best_row.seq for best_row in first}),
         *(row for row in ranked if row.seq not in known),
     ]
 

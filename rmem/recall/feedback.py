@@ -73,16 +73,16 @@ class LearnedFeedback:
 
     def _add(self, feedback: Iterable[Feedback]) -> None:
         new: list[str] = []
-        for one in feedback:
-            self._newest = max(self._newest, one.time)
-            if one.question is None or not one.memory_id:
+        for entry in feedback:
+            self._newest = max(self._newest, entry.time)
+            if entry.question is None or not entry.memory_id:
                 continue
-            place = self._places.get(one.question)
+            place = self._places.get(entry.question)
             if place is None:
-                place = self._places[one.question] = len(self._verdicts)
+                place = self._places[entry.question] = len(self._verdicts)
                 self._verdicts.append({})
-                new.append(one.question)
-            self._verdicts[place][one.key] = 1.0 if one.useful else -PASSED_OVER if one.passed_over else -1.0
+                new.append(entry.question)
+            self._verdicts[place][entry.key] = 1.0 if entry.useful else -PASSED_OVER if entry.passed_over else -1.0
         if new:
             vectors = self._embed(new)
             if self._vectors is None:

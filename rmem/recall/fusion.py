@@ -1,11 +1,11 @@
 """Combine the scores of words and vectors, each in standard deviations of its own best scores.
 
 Plain reciprocal-rank fusion lost to BM25 alone in our measurements, so scores are fused, not ranks. Mean and
-deviation come from the best few hundred scores of a side: those of all rows would make a rare word stand a
-hundred deviations out in a large store, and drown every vector.
+deviation come from the best few hundred scores of a side: over all rows a rare word would stand a hundred
+deviations out in a large store, and outweigh every vector.
 
 Such scores compare the hits of one question. Where a score must mean something by itself, as in SQL, each side is
-brought to a share between 0 and 1 (`share_of_words`, `share_of_vector`) that no other row has a say in."""
+scaled to a share between 0 and 1 (`share_of_words`, `share_of_vector`) that does not depend on other rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def scale_of(values: Scores, pool: int, least: float = 0.0) -> tuple[float, floa
     return mean, deviation if deviation > 1e-6 else 0.0
 
 
-def standardised(values: Scores, scale: tuple[float, float]) -> Scores:
+def standardise(values: Scores, scale: tuple[float, float]) -> Scores:
     mean, deviation = scale
     if not deviation:
         return np.zeros_like(values)
@@ -44,18 +44,18 @@ def standardised(values: Scores, scale: tuple[float, float]) -> Scores:
 
 
 def share_of_words(scores: Scores, possible: float) -> Exact:
-    """BM25 between 0 and 1: the part of what a row could score at most for these words."""
+    """Scale BM25 to 0..1: divide by the most that a row could score for these words."""
     if possible <= 0:
         return np.zeros(scores.size)
     return np.minimum(scores.astype(np.float64) / possible, 1.0)
 
 
 def share_of_vector(cosines: Exact) -> Exact:
-    """A cosine between 0 and 1."""
+    """Scale cosines to 0..1."""
     return (1 + cosines) / 2
 
 
-def blended(words: Exact, vectors: Exact, weight_words: float, weight_vectors: float) -> Exact:
-    """The weighted mean of both shares, so between 0 and 1 as well."""
+def blend(words: Exact, vectors: Exact, weight_words: float, weight_vectors: float) -> Exact:
+    """Return the weighted mean of both shares, also between 0 and 1."""
     result: Exact = (weight_words * words + weight_vectors * vectors) / (weight_words + weight_vectors)
     return result

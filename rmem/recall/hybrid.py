@@ -1,7 +1,7 @@
-"""One hybrid ranking: words and vectors → fused → context and priors → the best.
+"""Rank rows by words and vectors: score both, fuse, add context and priors, return the best.
 
-Every row is looked at by both sides. If there are few, all go on; of many, those that either side
-finds best, and the neighbours whose scores these may raise: the rest cannot reach the top."""
+Both sides score every row. A few rows are all ranked; of many, only the best of either side and the neighbours whose
+scores these may raise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..index.filtered_rows import FilteredRows
 from ..index.text_features import TELLS_TIME
 from . import context
 from .explain import Explanation
-from .fusion import scale_of, standardised
+from .fusion import scale_of, standardise
 from .phrases import rows_with_phrase
 from .question import Question, is_open, without_names
 from .relevance import SIGNALS, WEIGHTS, relevance, signals
@@ -32,11 +32,8 @@ QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 _ROWS_PER_SIDE = 448  # candidates by words, and by vectors, if there are too many rows to rank all
 _WITH_NEIGHBOURS = 160  # of these candidates: those whose neighbours are added
 _ACCURATE = 448
-_LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = (
-    0.3,
-    0.2,
-    1.4,
-)  # least deviation for few rows: a share of the best word score, a cosine, a fused score
+# Least deviation for few rows: a share of the best word score, a cosine, a fused score.
+_LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = 0.3, 0.2, 1.4
 FUNCTION_WORD = 0.5  # weight of words outside the index in a question's vector
 
 
@@ -55,7 +52,7 @@ class Ranked(NamedTuple):
     explanation: Explanation | None
 
 
-class _Scored(NamedTuple):
+class _ScoredCandidates(NamedTuple):
     """Candidates, their scores and the components of these."""
 
     at: Positions
@@ -125,8 +122,13 @@ class Hybrid:
         seqs = self.found_rows.seq[at[best]].tolist()
         rows = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, found.tolist(), strict=True)
         return [
-            Ranked(seq, score, one, self._explain(place, scored.components(number, self), shown) if explain else None)
-            for number, place, seq, score, one, shown in rows
+            Ranked(
+                seq,
+                score,
+                likelihood,
+                self._explain(place, scored.components(number, self), shown) if explain else None,
+            )
+            for number, place, seq, score, likelihood, shown in rows
         ]
 
     def _signals(
@@ -134,8 +136,8 @@ class Hybrid:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """Return the signals of relevance of each of the best rows, and which are of another person than the question
         names."""
-        asked = sum(self.words.weights.values())
-        words = self.lexical[at] / np.float32(asked or 1)
+        total_weight = sum(self.words.weights.values())
+        words = self.lexical[at] / np.float32(total_weight or 1)
         cosines = np.zeros(at.size, np.float32) if self.cosines is None else self.cosines.at(at)
         of_another = np.zeros(at.size, np.bool_)
         if len(self.named) == 1:
@@ -188,13 +190,13 @@ class Hybrid:
     def _rough_scores(self, at: Positions) -> Scores:
         """Return a rough fused score, to choose candidates."""
         words = self.lexical[at]
-        rough = (1 - self.share) * standardised(words, scale_of(words, self.settings.pool))
+        rough = (1 - self.share) * standardise(words, scale_of(words, self.settings.pool))
         if self.cosines is not None:
             cosines = self.cosines.at(at)
-            rough = rough + self.share * standardised(cosines, scale_of(cosines, self.settings.pool))
+            rough = rough + self.share * standardise(cosines, scale_of(cosines, self.settings.pool))
         return rough.astype(np.float32)
 
-    def _score(self, at: Positions) -> _Scored:
+    def _score(self, at: Positions) -> _ScoredCandidates:
         """Score each candidate."""
         found_rows, settings, question = self.found_rows, self.settings, self.question
         own = self.lexical[at]
@@ -204,12 +206,12 @@ class Hybrid:
             vector_scale = scale_of(self.cosines.at(at), settings.pool, _LEAST_COSINE)
 
         def words(places: Positions) -> Scores:
-            return np.float32(1 - self.share) * standardised(self.lexical.take(places), words_scale)
+            return np.float32(1 - self.share) * standardise(self.lexical.take(places), words_scale)
 
         def vectors(places: Positions) -> Scores:
             if self.cosines is None:
                 return np.zeros(places.size, np.float32)
-            return np.float32(self.share) * standardised(self.cosines.at(places), vector_scale)
+            return np.float32(self.share) * standardise(self.cosines.at(places), vector_scale)
 
         own_words, own_vectors = words(at), vectors(at)
         if found_rows.small:
@@ -222,7 +224,7 @@ class Hybrid:
         lent = around.lent(neighbour_scores, settings)
         combined = own_words + own_vectors + lent
         scale = scale_of(combined, settings.pool, _LEAST_FUSED)
-        scored = standardised(combined, scale)
+        scored = standardise(combined, scale)
         added = {"session": np.float32(settings.session) * around.session_prior(scored, settings.pool)}
         actors = found_rows.column_at("actor", at)
         if len(self.named) == 1:
@@ -230,8 +232,8 @@ class Hybrid:
         if question.asks_own and (assistants := found_rows.assistants()):
             added["own"] = np.float32(-settings.own) * np.isin(actors, assistants)
         for phrase in question.quoted:
-            said = rows_with_phrase(found_rows, phrase, np.ones(found_rows.size, np.bool_))[at]
-            added["quoted"] = added.get("quoted", np.float32(0)) + np.float32(settings.quoted) * said
+            contains = rows_with_phrase(found_rows, phrase, np.ones(found_rows.size, np.bool_))[at]
+            added["quoted"] = added.get("quoted", np.float32(0)) + np.float32(settings.quoted) * contains
         if question.asks_time:
             tells = found_rows.column_at("flags", at) & TELLS_TIME != 0
             added["when"] = np.float32(settings.when) * tells
@@ -240,7 +242,7 @@ class Hybrid:
             weight = self.emphasis * settings.time
             added["time"] = np.float32(weight) * context.inside_span(times, question.span, settings)
         total = sum(added.values(), scored + around.prior)
-        return _Scored(at, total, own_words, own_vectors, lent, scale[1], scored, added)
+        return _ScoredCandidates(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 
     def _explain(self, at: int, components: dict[str, float], shown: Sequence[float]) -> Explanation:
         notes = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..index.analyser import Phrase, Word, question_words, says
+from ..index.analyser import Phrase, Word, contains_phrase, question_words
 from ..index.filtered_rows import FilteredRows
 from ..index.stopwords import VOTES
 from .question import Question
@@ -39,5 +39,5 @@ def rows_with_phrase(found_rows: FilteredRows, phrase: Phrase, among: Mask) -> M
         if len(word.text) > 2 and word.text.isalpha() and word.text not in VOTES:
             candidates &= _rows_with_word(found_rows, word)
     at = np.flatnonzero(candidates)
-    candidates[at] = [says(text, phrase) for text in found_rows.texts(at)]
+    candidates[at] = [contains_phrase(text, phrase) for text in found_rows.texts(at)]
     return candidates

@@ -19,11 +19,11 @@ from ..index.filtered_rows import FilteredRows
 from ..models import Hit
 from .budget import take_fitting
 from .engine import MODES, rank
-from .fact_paths import FactSource, similarity_by
+from .fact_paths import FactSource, cached_similarity
 from .facts import DEPTH, FactRanking, rank_by_facts
 from .feedback import MAX_MOVED, LearnedFeedback, rank_by_feedback
 from .hybrid import Ranked
-from .question import Question, read_question
+from .question import Question, parse_question
 from .settings import RecallSettings
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def parse_request(
         raise checks.refuse("now", "a datetime", now)
     filtered = Filter.of(where, since=since, until=until)
     local = datetime.now() if now is None else now.astimezone().replace(tzinfo=None) if now.tzinfo else now
-    read = read_question(text, local, _phrases("must", must), _phrases("must_not", must_not))
+    read = parse_question(text, local, _phrases("must", must), _phrases("must_not", must_not))
     if read.span is not None and used.time_words == "filter" and filtered.since is filtered.until is None:
         filtered = Filter.of(filtered, since=read.span.start, until=read.span.end)
     given = None if vector is None else unit_vector("vector", vector)
@@ -173,12 +173,12 @@ def _fact_ranking(
             return list(facts)
         seqs = {fact.seq for fact in facts}
         if isinstance(rows, FilteredRows):
-            shown = rows.holding(seqs)
+            shown = rows.contained_seqs(seqs)
         else:
             shown = {seq for seq, memory in store.memories_at(list(seqs)) if request.where.matches(memory)}
         return [fact for fact in facts if fact.seq in shown]
 
-    similarity = similarity_by(source.word_vectors)
+    similarity = cached_similarity(source.word_vectors)
     only_ranked = bool(request.question.must or request.question.must_not)
     return FactRanking(source, similarity, inside, texts, share, only_ranked)
 

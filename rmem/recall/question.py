@@ -1,7 +1,7 @@
 """Parse a question: its words, quotations, the time it names and what it asks for.
 
-Any text is a question, and nothing in it is an operator: what must or must not be said is given beside it. What stands
-in double quotes raises the memories that hold it; others may still answer."""
+Any text is a question and has no operators: required and excluded phrases are separate arguments. A phrase in double
+quotes raises the memories that contain it; others may still answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EMPTY_WORDS = frozenset(
 _MAX_QUOTED = 8  # phrases; more are a pasted file, which emphasises none
 _DATA = re.compile(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
 _WORDS = re.compile(r"\w+")
-_ASKED = re.compile(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
+_ONE_QUESTION = re.compile(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
 _MAX_PARTS = 4
 _ALSO = re.compile(
     r"\W*(?:(?:also|and|additionally|besides|furthermore|moreover|plus|außerdem|und|de plus|et|además|y|ещё|еще|и|"
@@ -49,8 +49,8 @@ _POINTS_BACK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`must` and `must_not` are phrases that a memory has to hold and must not hold; `quoted` ones raise it. `topic` is
-    the text without words such as "yesterday", which say when and not what."""
+    """`must` and `must_not` are required and excluded phrases; `quoted` ones raise a memory. `topic` is the text
+    without words such as "yesterday", which say when and not what."""
 
     text: str
     topic: str
@@ -61,14 +61,15 @@ class Question:
     span: Span | None
     asks_time: bool
     asks_own: bool
-    """Whether it asks for what the asker said, not for what others said to the asker."""
+    """Whether it is about what its author said, not about what others replied."""
     parts: tuple[Question, ...] = ()
-    """The questions in it, if it asks several that can be understood apart: each is then ranked for itself."""
+    """Its single questions, if it has several that are independent; each is then ranked separately."""
 
 
-def read_question(text: str, now: datetime, must: Sequence[str] = (), must_not: Sequence[str] = ()) -> Question:
-    whole = _read_one(text, now, must, must_not)
-    parts = [_read_one(part, now, must, must_not) for part in _split(text)]
+def parse_question(text: str, now: datetime, must: Sequence[str] = (), must_not: Sequence[str] = ()) -> Question:
+    """Parse a text and, if it has several independent questions, each of them."""
+    whole = _parse(text, now, must, must_not)
+    parts = [_parse(part, now, must, must_not) for part in _split(text)]
     if any(is_open(word.text for word in part.words) for part in parts):
         return whole
     return replace(whole, parts=tuple(parts))
@@ -76,7 +77,7 @@ def read_question(text: str, now: datetime, must: Sequence[str] = (), must_not: 
 
 def _split(text: str) -> list[str]:
     """Return the questions of a text that asks several and nothing else; none if one of them points back to another."""
-    found = _ASKED.findall(text[:2000])
+    found = _ONE_QUESTION.findall(text[:2000])
     if not 1 < len(found) <= _MAX_PARTS or sum(map(len, found)) < len(text.rstrip()):
         return []
     parts = [found[0].strip()]
@@ -88,7 +89,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _read_one(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str]) -> Question:
+def _parse(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str]) -> Question:
     head = text[:2000]
     lowered = head.lower()
     span = time_span(head, now)
@@ -98,21 +99,21 @@ def _read_one(text: str, now: datetime, must: Sequence[str], must_not: Sequence[
         words=tuple(word for word in question_words(text) if not word.stop),
         must=_phrases(must),
         must_not=_phrases(must_not),
-        quoted=_quoted(text),
+        quoted=_quoted_phrases(text),
         span=span,
         asks_time=bool(_ASKS_TIME.search(lowered)),
         asks_own=bool(_ABOUT_ASKER.search(lowered)) and not _BY_ANOTHER.search(lowered),
     )
 
 
-def _quoted(text: str) -> tuple[Phrase, ...]:
+def _quoted_phrases(text: str) -> tuple[Phrase, ...]:
     """Return quoted phrases; none if there are so many that they emphasise nothing."""
-    found = [one[1] or one[2] for one in islice(_PHRASE.finditer(text), _MAX_QUOTED + 1)]
-    return () if len(found) > _MAX_QUOTED or _DATA.search(text) else _phrases(found)
+    quotes = [match[1] or match[2] for match in islice(_PHRASE.finditer(text), _MAX_QUOTED + 1)]
+    return () if len(quotes) > _MAX_QUOTED or _DATA.search(text) else _phrases(quotes)
 
 
 def _phrases(written: Iterable[str]) -> tuple[Phrase, ...]:
-    return tuple(Phrase(words, said) for words in dict.fromkeys(written) if (said := plain(words)))
+    return tuple(Phrase(words, normalized) for words in dict.fromkeys(written) if (normalized := plain(words)))
 
 
 def _without_time(text: str, span: Span | None) -> str:
@@ -123,7 +124,7 @@ def _without_time(text: str, span: Span | None) -> str:
 
 
 def is_open(words: Iterable[str]) -> bool:
-    """Whether the words of a question name no subject: "what happened?", "what did Ann do?"."""
+    """Return whether the words of a question name no subject: "what happened?", "what did Ann do?"."""
     return all(word in _EMPTY_WORDS for word in words)
 
 

@@ -1,7 +1,7 @@
-"""How likely a hit answers its question, between 0 and 1, comparable between questions and stores.
+"""Estimate how likely a hit answers its question, 0 to 1, comparable between questions and stores.
 
 Scores order the hits of one question and mean nothing beyond it. Relevance is a logistic model of three signals: how
-much of the question's words the hit holds, how near its vector is, and its share among all that compete with it. It is
+much of the question's words the hit contains, how near its vector is, and its share among all candidates. It is
 trained by training/relevance.py, which also checks it on kinds of memories that it was not trained on."""
 
 from __future__ import annotations

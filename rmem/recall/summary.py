@@ -65,32 +65,31 @@ class Sentence(NamedTuple):
 def summarise(texts: Sequence[str], token_budget: int, embed: Embed) -> str:
     """Return the most informative sentences of texts such as "user: I moved to Paris.", within `token_budget` tokens.
 
-    What comes out is what went in: no word is new. Sentences of one speaker that follow each other share a line.
+    Sentences are quoted unchanged. Consecutive sentences of one speaker share a line.
     """
     sentences = _distinct([sentence for text in texts for sentence in split(text)][-_MAX_SENTENCES:])
     if not sentences or token_budget < 1:
         return ""
-    if sum(one.cost for one in sentences) <= token_budget:
+    if sum(sentence.cost for sentence in sentences) <= token_budget:
         return _format_sentences(sentences)
     chosen = _choose(sentences, token_budget, embed)
     if chosen:
         return _format_sentences([sentences[at] for at in sorted(chosen)])
-    best = max(
-        range(len(sentences)), key=lambda at: (weight(sentences[at].text), -at)
-    )  # none fits: use the best, shortened
+    # None fits: shorten the best.
+    best = max(range(len(sentences)), key=lambda at: (weight(sentences[at].text), -at))
     return shorten(_format_sentences([sentences[best]]), token_budget)
 
 
 def _distinct(sentences: Sequence[Sentence]) -> list[Sentence]:
     """Drop repeated sentences; keep the last occurrence."""
-    last = {(one.label, " ".join(one.text.lower().split())): at for at, one in enumerate(sentences)}
+    last = {(sentence.label, " ".join(sentence.text.lower().split())): at for at, sentence in enumerate(sentences)}
     return [sentences[at] for at in sorted(last.values())]
 
 
 def split(text: str) -> list[Sentence]:
     """Split a text into sentences, line by line; the speaker at its beginning applies to all."""
     label = _LABEL.match(text)
-    said, rest = (label[0], text[label.end() :]) if label else ("", text)
+    speaker, rest = (label[0], text[label.end() :]) if label else ("", text)
     found: list[Sentence] = []
     for line in rest.splitlines():
         pieces = _END.split(line.strip())
@@ -99,9 +98,9 @@ def split(text: str) -> list[Sentence]:
             whole = f"{whole} {piece}".strip() if whole else piece.strip()
             if _ABBREVIATION.search(whole):
                 continue
-            found += [Sentence(said, part) for part in _short(whole) if re.search(r"\w", part)]
+            found += [Sentence(speaker, part) for part in _short(whole) if re.search(r"\w", part)]
             whole = ""
-        found += [Sentence(said, part) for part in _short(whole) if re.search(r"\w", part)]
+        found += [Sentence(speaker, part) for part in _short(whole) if re.search(r"\w", part)]
     return found
 
 
@@ -118,20 +117,20 @@ def _short(sentence: str) -> list[str]:
 
 def weight(sentence: str) -> float:
     """Weigh a sentence by its content; less if it only asks or reacts."""
-    manner = text_features_of(sentence)
+    features = text_features_of(sentence)
     gained = ERROR * bool(_ERROR.search(sentence)) + DECISION * bool(_DECISION.search(sentence))
     gained += NUMBER * bool(_NUMBER.search(sentence)) + NAME * min(2, len(_NAME.findall(sentence))) / 2
-    lost = ASKING * bool(manner.flags & ASKS) + REACTING * bool(manner.flags & REACTS)
+    lost = ASKING * bool(features.flags & ASKS) + REACTING * bool(features.flags & REACTS)
     return gained - lost - SHORT * (len(sentence.split()) < 4)
 
 
 def _choose(sentences: Sequence[Sentence], budget: int, embed: Embed) -> list[int]:
     """Choose positions greedily within the budget: the best, then the best that adds to it, …"""
-    costs = np.array([one.cost for one in sentences])
-    vectors = embed([one.text for one in sentences])
+    costs = np.array([sentence.cost for sentence in sentences])
+    vectors = embed([sentence.text for sentence in sentences])
     near = vectors @ vectors.sum(axis=0)
     near = (near - near.min()) / (np.ptp(near) or 1.0)
-    worth = CENTRAL * near + np.array([weight(one.text) for one in sentences])
+    worth = CENTRAL * near + np.array([weight(sentence.text) for sentence in sentences])
     like = np.zeros(len(sentences))
     chosen: list[int] = []
     open_ = costs <= budget
@@ -151,10 +150,10 @@ def _choose(sentences: Sequence[Sentence], budget: int, embed: Embed) -> list[in
 def _format_sentences(sentences: Sequence[Sentence]) -> str:
     lines: list[list[str]] = []
     last: str | None = None
-    for one in sentences:
-        if lines and one.label and one.label == last:
-            lines[-1].append(one.text)
+    for sentence in sentences:
+        if lines and sentence.label and sentence.label == last:
+            lines[-1].append(sentence.text)
         else:
-            lines.append([one.label, one.text] if one.label else [one.text])
-        last = one.label
+            lines.append([sentence.label, sentence.text] if sentence.label else [sentence.text])
+        last = sentence.label
     return "\n".join(" ".join(line) for line in lines)

@@ -24,7 +24,7 @@ _COMMON, _MANY = 0.05, 1024  # words in more rows than this share, or than this,
 
 
 @dataclass(slots=True)
-class Part:
+class WordTerms:
     """A question word and its terms, which are adjacent in the scored terms, from `first` on."""
 
     word: str
@@ -42,7 +42,7 @@ class SimilarWords(Protocol):
 class QuestionTerms(NamedTuple):
     """The terms of a question and their weights, word by word."""
 
-    parts: list[Part]
+    parts: list[WordTerms]
     terms: list[int]
     shares: list[float]
 
@@ -55,7 +55,7 @@ def question_terms(
     source: SimilarWords, question: Question, text: str, settings: RecallSettings, *, soft: bool
 ) -> QuestionTerms:
     """Find the terms of a question without its names, and with `soft` those of similar words in the memories."""
-    parts: list[Part] = []
+    parts: list[WordTerms] = []
     terms: list[int] = []
     shares: list[float] = []
     kept = set(plain(text).split()) if text != question.text else None
@@ -64,7 +64,7 @@ def question_terms(
     if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
         related = source.relatives(words, settings.soft_floor, settings.soft_most)
     for word in words:
-        part = Part(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
+        part = WordTerms(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
         terms += word.hashes
         shares += [1.0] * len(word.hashes)
         for term, name, cosine in related.get(word.text, ()):

@@ -179,7 +179,7 @@ class GraphAnswer(Answer):
 class NeighbourAnswer(Answer):
     name: str
     outgoing: bool
-    """Whether the fact is about the entity that was asked for."""
+    """Whether the fact is about the requested entity."""
     fact: FactAnswer
 
 
@@ -279,9 +279,9 @@ class SyncAnswer(Answer):
     next: int
     more: bool
     repositories: list[str]
-    """Those that you are told of."""
+    """Repositories whose changes you receive."""
     shared: list[str] | None
-    """Those that the workspace shares; null if it shares all."""
+    """Repositories that the workspace shares; null if it shares all."""
 
 
 class RefusedAnswer(Answer):

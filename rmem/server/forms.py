@@ -199,7 +199,7 @@ class FactForm(Form):
 
 
 class EndForm(Form):
-    """From when on a fact is no longer true; now, if nothing is said."""
+    """The time from which a fact is no longer true; default: now."""
 
     when: Moment = None
 
@@ -266,16 +266,16 @@ class PolicyForm(Form):
 
 
 class MaintenanceForm(Form):
-    """Move between the tiers what has to move, of one agent or of all; with `prune`, remove what has faded."""
+    """Move memories between the tiers, of one agent or of all; with `prune`, remove faded ones."""
 
     agent: Name | None = None
     prune: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
     dry_run: bool = False
-    """Only tell what would be pruned and how many would move."""
+    """Only return what would be pruned and how many would move."""
 
 
 class RetentionForm(Form):
-    """A forgetting policy to look at memories with; at most `limit` of the most faded are told."""
+    """A forgetting policy to apply; at most `limit` of the most faded memories are returned."""
 
     policy: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
     limit: Annotated[int, Field(ge=0, le=200)] = 20

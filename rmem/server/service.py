@@ -10,7 +10,7 @@ from .disk_use import DiskUse
 from .idempotency import Answers
 from .limits import Buckets
 from .metrics import Metrics
-from .sessions import Sessions
+from .sessions import DashboardSessions
 from .settings import ServerSettings
 from .shares import FairShares
 from .spaces import Spaces
@@ -37,7 +37,7 @@ class Service:
     disk: DiskUse = field(init=False)
     datasets: Datasets = field(init=False)
     answers: Answers = field(init=False)
-    sessions: Sessions = field(init=False)
+    sessions: DashboardSessions = field(init=False)
     read_shares: FairShares = field(init=False)
     write_shares: FairShares = field(init=False)
     thread_shares: FairShares = field(init=False)
@@ -48,7 +48,7 @@ class Service:
         self.disk = DiskUse(self.settings)
         self.datasets = Datasets(self.settings)
         self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
-        self.sessions = Sessions(self.settings.session_seconds)
+        self.sessions = DashboardSessions(self.settings.session_seconds)
         self.read_shares = FairShares(_READS if self.settings.store is None else _DATABASE_READS)
         self.write_shares = FairShares(_WRITES)
         self.thread_shares = FairShares(self.settings.threads)

@@ -42,7 +42,7 @@ class _Invitation:
     until: float
 
 
-class Sessions:
+class DashboardSessions:
     """All sessions of one server process. Safe to use from many threads."""
 
     def __init__(self, idle_seconds: float) -> None:

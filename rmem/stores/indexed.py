@@ -24,7 +24,7 @@ from ..index.columns import attribute_hashes_of
 from ..index.filtered_rows import FilteredRows, FilteredRowsCache, nearest_rows
 from ..index.numbers import Numbers, numbers_in
 from ..index.recall_index import IndexRow, RecallIndex
-from ..index.records import attribute_hashes_in, said_by
+from ..index.records import attribute_hashes_in, record_features
 from ..index.text_features import SEALED, TextFeatures, text_features_of
 from ..index.vocabulary import WordVectors
 from ..models import TIERS, Memory
@@ -52,10 +52,10 @@ def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
     `with_facts`, the facts that the memory states."""
     layout, values = laid_out(memory.contents)
     dated = date_words(memory.timestamp)
-    said = None
+    features = None
     if is_record(memory.contents) and memory.text == text_in(layout, values):
-        said = said_by(layout, values, dated)
-    terms, manner = said or (analyse(memory.text, dated), text_features_of(memory.text))
+        features = record_features(layout, values, dated)
+    terms, manner = features or (analyse(memory.text, dated), text_features_of(memory.text))
     return Derived(
         terms=terms,
         attribute_hashes=attribute_hashes_of(memory.tags, memory.place, attribute_hashes_in(layout, values)),

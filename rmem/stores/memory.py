@@ -267,7 +267,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
     def refresh(self) -> None:
         """Rebuild the index if a write was interrupted, or if most of its rows are dead."""
         self._open()
-        if self.index.whole and not self.index.crowded:
+        if self.index.whole and not self.index.is_mostly_dead:
             return
         with self._lock, self.index.changing(anew=True):
             rows = [

@@ -72,7 +72,7 @@ class Mirror:
     @property
     def needs_reset(self) -> bool:
         """Whether the index must be built again: a change was interrupted, or most rows are dead."""
-        return not self._index.whole or self._index.crowded
+        return not self._index.whole or self._index.is_mostly_dead
 
     def apply(self, agent: str, position: ReadPosition, update: Update, dimension: int | None) -> bool:
         """Apply an update that was read from `position` on; return False if the index has moved on meanwhile."""

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from .. import __version__
 from ..errors import ConfigError, NoSuchTableError, RemoteError, SqlUnsupportedError, TableExistsError
-from ..http_link import Answer, Link
+from ..http_link import HttpAnswer, Link
 from .builder import quote_name
 from .catalog import Column, Index, Kind, Table, Type
 from .ingest import NormalizedColumns, to_body
@@ -178,7 +178,7 @@ def _writes(sql: str) -> bool:
     return not (isinstance(sql, str) and _READS.match(sql))
 
 
-def _line(answer: Answer) -> Any:
+def _line(answer: HttpAnswer) -> Any:
     try:
         return json.loads(answer.readline())
     except ValueError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..doctor import Finding
+from ..doctor import CheckResult
 from . import daemon_client, outage, paths, spool
 
 _LATE = 600.0  # seconds; where all is well an event waits for less than one
@@ -33,13 +33,13 @@ def report() -> dict[str, Any]:
     return found
 
 
-def findings() -> list[Finding]:
+def findings() -> list[CheckResult]:
     """Return the report for `rmem doctor`; empty without a team memory."""
     if not _is_used():
         return []
     backlog = report()
     wrong = problems(backlog)
-    return [Finding("events", not wrong, "; ".join([f"waiting: {summary(backlog)}", *wrong]))]
+    return [CheckResult("events", not wrong, "; ".join([f"waiting: {summary(backlog)}", *wrong]))]
 
 
 def summary(backlog: dict[str, Any]) -> str:

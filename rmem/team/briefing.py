@@ -1,7 +1,7 @@
-"""Give an agent what helps without being asked. When a session starts, a briefing: the team's rules, where work
-stopped, what was decided here, hot files, known failures. When a prompt reads like a task or an error, or a command
-fails, the experience that fits, with who learned it, when and at which commit; only above a relevance threshold, and
-nothing twice in a session."""
+"""Choose the context that hooks add for an agent. At the start of a session: a briefing with the team's rules, where
+work stopped, decisions, known failures and hot files. After a prompt that reads like a task or an error, or a failed
+command: the relevant experience with its author, date and commit, only above a relevance threshold and never twice in
+a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from ..brain import Brain
 from .capture import with_outcome
-from .events import Event, Kind
+from .events import Event, EventKind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
 from .notes import Experience
@@ -23,15 +23,15 @@ from .tool_output import essence
 
 Place = Repository | str | None
 BAR = 0.5
-"""The relevance from which on an experience is told unasked; `rmem eval team` measures it."""
+"""The least relevance of an experience that is shown without a request; `rmem eval team` measures it."""
 BUDGET, PROMPT_BUDGET = 4000, 2800  # characters
 HEADING = "From the team memory:\n\n"
-CONSIDERED, TOLD_AT_ONCE = 6, 3  # memories that may be told, and that are
-_BESIDE = 0.9  # share of the best relevance that others beside it need
-_LONGEST_LINE, _LONGEST_TEXT = 300, 1500  # characters of a line of the briefing; of an experience that fits
-_LOOKED_AT = 400  # memories of a repository among which its rules and decisions are looked for
-TOLD_KINDS = ("error_fix", "decision", "codebase", "preference", "task")
-_OUTCOME_PATIENCE = 0.1  # seconds that a transcript has to tell how a command ended; an agent waits
+CONSIDERED, MOST_SHOWN = 6, 3  # memories that are considered, and that are shown at most
+_NEAR_BEST = 0.9  # least share of the best relevance for further memories
+_LONGEST_LINE, _LONGEST_TEXT = 300, 1500  # characters of a line of the briefing; of an experience
+_RECENT = 400  # newest memories of a repository that are searched for rules and decisions
+SHOWN_KINDS = ("error_fix", "decision", "codebase", "preference", "task")
+_OUTCOME_PATIENCE = 0.1  # seconds to wait for a command's outcome in the transcript; the agent waits meanwhile
 _MONTH = 30 * 86_400.0
 _ASIDE = (
     r"(?:y(?:es|ep|eah)?|no(?:pe)?|ok(?:ay)?|sure|please|thanks?(?: you)?|thx|go(?: on| ahead)?|continue|proceed|do it|"
@@ -41,24 +41,24 @@ _CHATTER = re.compile(rf"\W*(?:{_ASIDE}\W+)*{_ASIDE}\W*", re.IGNORECASE)
 
 
 class Line(NamedTuple):
-    """A line of what is told, and the memory that is told by it."""
+    """A line of the context, and the id of the memory that it shows."""
 
     text: str
     memory: str | None = None
 
 
-class Section(NamedTuple):
+class BriefingSection(NamedTuple):
     title: str
     lines: Sequence[Line]
 
 
 def reads_like_work(prompt: str) -> bool:
-    """Whether a prompt is a task or an error, and no "yes, go on"."""
+    """Return whether a prompt is a task or an error, unlike "yes, go on"."""
     return len(prompt.split()) >= 3 and not _CHATTER.fullmatch(prompt)
 
 
 def question_of_failure(command: str, output: str) -> str:
-    """What to search for when a command fails: the line that names the error, then the lines that say more."""
+    """Build the question for a failed command: the line that names the error, then the lines that say more."""
     return f"{headline(output)}\n{essence(output, 1500)}\n{command}"
 
 
@@ -69,10 +69,10 @@ class Rated(Protocol):
 Candidate = TypeVar("Candidate", bound=Rated)
 
 
-def chosen(found: Sequence[Candidate], bar: float) -> list[Candidate]:
-    """Those that reach the bar, without what falls far behind the best."""
-    best = max((one.relevance for one in found), default=0.0)
-    return [one for one in found if one.relevance >= max(bar, _BESIDE * best)]
+def select_relevant(found: Sequence[Candidate], bar: float) -> list[Candidate]:
+    """Return the candidates that reach the bar and come close to the best one."""
+    best = max((candidate.relevance for candidate in found), default=0.0)
+    return [candidate for candidate in found if candidate.relevance >= max(bar, _NEAR_BEST * best)]
 
 
 class Briefing:
@@ -82,130 +82,132 @@ class Briefing:
         self._bar = bar
 
     def context(self, event: Event) -> str:
-        """What an agent should know at this moment; empty if there is nothing."""
-        if event.kind is Kind.TOOL and not _is_failure(event := with_outcome(event, _OUTCOME_PATIENCE)):
-            return ""  # most commands succeed; nobody waits for the session's state then
+        """Return the context for an event; empty if there is none."""
+        if event.kind is EventKind.TOOL and not _is_failure(event := with_outcome(event, _OUTCOME_PATIENCE)):
+            return ""  # most commands succeed, and need no session state
         where = repository(event.cwd) if event.cwd else None
         team = TeamMemory(self._brain, author=author(event.cwd or None))
         with self._sessions.changing(event.agent, event.session) as state:
-            if event.kind is Kind.SESSION_START:
+            if event.kind is EventKind.SESSION_START:
                 return self._start(event, state, team, where)
-            if event.kind is Kind.PROMPT:
-                return self._fitting_experience(event, state, team, self.relevant(event.prompt, team, where))
-            if event.kind is Kind.TOOL:
+            if event.kind is EventKind.PROMPT:
+                return self._show_experience(event, state, team, self.relevant(event.prompt, team, where))
+            if event.kind is EventKind.TOOL:
                 found = self.relevant_to_failure(event.command, event.output, team, where)
-                return self._fitting_experience(event, state, team, found)
+                return self._show_experience(event, state, team, found)
         return ""
 
     def text_for(self, event: Event, team: TeamMemory, where: Place) -> str:
-        """The briefing of a session that starts, for whoever asks for it."""
+        """Return the briefing of a session without recording it in the session's state."""
         return self._start(event, SessionState(event.agent, event.session), team, where)
 
     # A prompt, a failure
 
-    def _fitting_experience(
-        self, event: Event, state: SessionState, team: TeamMemory, found: Sequence[Experience]
-    ) -> str:
-        """What was found, without what this session was told or learned itself."""
-        new = [one for one in found if one.id not in state.injected and one.memory.session != event.session]
-        return self._tell([section_of(new)], PROMPT_BUDGET, event, state, team)
+    def _show_experience(self, event: Event, state: SessionState, team: TeamMemory, found: Sequence[Experience]) -> str:
+        """Render what was found, except what this session has seen or learned itself."""
+        new = [
+            experience
+            for experience in found
+            if experience.id not in state.injected and experience.memory.session != event.session
+        ]
+        return self._render([experience_section(new)], PROMPT_BUDGET, event, state, team)
 
     def relevant(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
-        """The experience that is told unasked for a prompt."""
-        return chosen(self.candidates(prompt, team, where), self._bar)
+        """Return the experience to show for a prompt."""
+        return select_relevant(self.candidates(prompt, team, where), self._bar)
 
     def relevant_to_failure(self, command: str, output: str, team: TeamMemory, where: Place) -> list[Experience]:
-        """The experience that is told when a command fails."""
-        return chosen(self.failure_candidates(command, output, team, where), self._bar)
+        """Return the experience to show for a failed command."""
+        return select_relevant(self.failure_candidates(command, output, team, where), self._bar)
 
     def candidates(self, prompt: str, team: TeamMemory, where: Place) -> list[Experience]:
-        """What may be told for a prompt, the most relevant first, whatever the bar."""
+        """Return candidates for a prompt, most relevant first, whatever the bar."""
         if not reads_like_work(prompt):
             return []
-        return team.recall(prompt[:4000], repository=where, k=CONSIDERED, kinds=TOLD_KINDS)
+        return team.recall(prompt[:4000], repository=where, k=CONSIDERED, kinds=SHOWN_KINDS)
 
     def failure_candidates(self, command: str, output: str, team: TeamMemory, where: Place) -> list[Experience]:
-        """What may be told when a command fails."""
+        """Return candidates for a failed command, most relevant first, whatever the bar."""
         question = question_of_failure(command, output)
-        return team.recall(question, repository=where, k=CONSIDERED, kinds=TOLD_KINDS, failure=True)
+        return team.recall(question, repository=where, k=CONSIDERED, kinds=SHOWN_KINDS, failure=True)
 
     # The start of a session
 
     def _start(self, event: Event, state: SessionState, team: TeamMemory, where: Place) -> str:
         if event.source in ("compact", "resume"):
-            sections = [Section("", [Line(line) for line in _restored(state)])]
+            sections = [BriefingSection("", [Line(line) for line in _describe_session(state)])]
         else:
             sections = self.sections(event, team, where)
-        text = self._tell(sections, BUDGET - len(HEADING), event, state, team)
+        text = self._render(sections, BUDGET - len(HEADING), event, state, team)
         return HEADING + text if text else ""
 
-    def sections(self, event: Event, team: TeamMemory, where: Place) -> list[Section]:
-        """All that may be told when a session starts, the most important first."""
-        rules = team.recent(repository=where, kinds=("preference",), limit=_LOOKED_AT)
-        decided = team.recent(repository=where, kinds=("decision", "codebase"), limit=_LOOKED_AT)
-        rules.sort(key=lambda one: (one.is_imported, -one.count, -one.memory.timestamp))
-        decided.sort(key=lambda one: (one.is_imported, -one.memory.importance, -one.memory.timestamp))
+    def sections(self, event: Event, team: TeamMemory, where: Place) -> list[BriefingSection]:
+        """Return all sections of a briefing, most important first."""
+        rules = team.recent(repository=where, kinds=("preference",), limit=_RECENT)
+        decisions = team.recent(repository=where, kinds=("decision", "codebase"), limit=_RECENT)
+        rules.sort(key=lambda rule: (rule.is_imported, -rule.count, -rule.memory.timestamp))
+        decisions.sort(key=lambda found: (found.is_imported, -found.memory.importance, -found.memory.timestamp))
         return [
-            Section("Rules of the team:", [Line(f"- {_headed(one.text)}", one.id) for one in rules[:8]]),
+            BriefingSection("Rules of the team:", [Line(f"- {_first_line(rule.text)}", rule.id) for rule in rules[:8]]),
             self._last_time(event, team, where),
-            Section(
+            BriefingSection(
                 "Decisions and conventions here:",
-                [Line(format_experience(one, _LONGEST_LINE), one.id) for one in decided[:8]],
+                [Line(format_experience(decision, _LONGEST_LINE), decision.id) for decision in decisions[:8]],
             ),
-            Section("Known to fail:", self._failing(team, where)),
-            Section("Files that change most:", [Line(f"- {path}") for path in self._hot(team, where)]),
+            BriefingSection("Known to fail:", self._known_failures(team, where)),
+            BriefingSection("Files that change most:", [Line(f"- {path}") for path in self._hot_files(team, where)]),
         ]
 
-    def _last_time(self, event: Event, team: TeamMemory, where: Place) -> Section:
+    def _last_time(self, event: Event, team: TeamMemory, where: Place) -> BriefingSection:
         name = where.id if isinstance(where, Repository) else where
         last = self._sessions.last_in(name, but=event.session) if name is not None else None
         if last is not None and last.ended is None and last.task:
-            return Section("Where work stopped last time:", [Line(line) for line in _restored(last)])
+            return BriefingSection("Where work stopped last time:", [Line(line) for line in _describe_session(last)])
         tasks = team.recent(repository=where, kinds=("task",), limit=1) if where is not None else []
         if not tasks:
-            return Section("", ())
+            return BriefingSection("", ())
         first, *others = tasks[0].text.splitlines()
-        lines = [Line(_cut(first, _LONGEST_LINE), tasks[0].id), *(Line(_cut(one, _LONGEST_LINE)) for one in others)]
-        return Section(f"Where work stopped last time ({_when(tasks[0])}):", lines)
+        lines = [Line(_cut(first, _LONGEST_LINE), tasks[0].id), *(Line(_cut(line, _LONGEST_LINE)) for line in others)]
+        return BriefingSection(f"Where work stopped last time ({_when(tasks[0])}):", lines)
 
-    def _failing(self, team: TeamMemory, where: Place) -> list[Line]:
-        """Commands whose last output was a failure."""
+    def _known_failures(self, team: TeamMemory, where: Place) -> list[Line]:
+        """List the commands that failed when they last ran."""
         if where is None:
             return []
         latest: dict[str, Experience] = {}
-        for one in team.recent(repository=where, kinds=("tool_output",), limit=100):
-            attempt = str(one.memory.contents.get("attempt", ""))
-            if attempt not in latest or _last_seen(one) > _last_seen(latest[attempt]):
-                latest[attempt] = one
-        failing = [one for one in latest.values() if one.memory.contents.get("failed")]
-        shown = [(one, _cut(" ".join(one.text.split()), _LONGEST_LINE)) for one in failing[:3]]
-        return [Line(f"- {text} ({_when(one)})", one.id) for one, text in shown]
+        for output in team.recent(repository=where, kinds=("tool_output",), limit=100):
+            attempt = str(output.memory.contents.get("attempt", ""))
+            if attempt not in latest or _last_seen(output) > _last_seen(latest[attempt]):
+                latest[attempt] = output
+        failing = [output for output in latest.values() if output.memory.contents.get("failed")]
+        shown = [(output, _cut(" ".join(output.text.split()), _LONGEST_LINE)) for output in failing[:3]]
+        return [Line(f"- {text} ({_when(output)})", output.id) for output, text in shown]
 
-    def _hot(self, team: TeamMemory, where: Place) -> list[str]:
+    def _hot_files(self, team: TeamMemory, where: Place) -> list[str]:
         if where is None:
             return []
         files: Counter[str] = Counter()
-        for one in team.recent(repository=where, limit=200):
-            if time.time() - one.memory.timestamp < _MONTH:
-                files.update(one.files)
+        for experience in team.recent(repository=where, limit=200):
+            if time.time() - experience.memory.timestamp < _MONTH:
+                files.update(experience.files)
         return [path for path, times in files.most_common(8) if times > 1]
 
     # What fits
 
-    def _tell(
-        self, sections: Iterable[Section], budget: int, event: Event, state: SessionState, team: TeamMemory
+    def _render(
+        self, sections: Iterable[BriefingSection], budget: int, event: Event, state: SessionState, team: TeamMemory
     ) -> str:
-        """What fits. What it tells is noted in the session and in the audit log, and nothing else."""
-        kept = fitted(sections, budget)
-        memories = [line.memory for one in kept for line in one.lines if line.memory is not None]
-        state.injected += [one for one in memories if one not in state.injected]
+        """Return what fits into the budget; record exactly that in the session and in the audit log."""
+        fitting = fit_budget(sections, budget)
+        memories = [line.memory for section in fitting for line in section.lines if line.memory is not None]
+        state.injected += [memory for memory in memories if memory not in state.injected]
         team.audit("inject", memories, agent=event.agent, session=event.session)
-        return text_of(kept)
+        return render_sections(fitting)
 
 
-def fitted(sections: Iterable[Section], budget: int) -> list[Section]:
-    """As many whole lines as fit into so many characters, the first ones first."""
-    found: list[Section] = []
+def fit_budget(sections: Iterable[BriefingSection], budget: int) -> list[BriefingSection]:
+    """Keep the whole lines that fit into a budget of characters, in order."""
+    fitting: list[BriefingSection] = []
     left = budget
     for title, lines in sections:
         kept: list[Line] = []
@@ -215,45 +217,47 @@ def fitted(sections: Iterable[Section], budget: int) -> list[Section]:
                 kept.append(line)
                 left -= cost
         if kept:
-            found.append(Section(title, kept))
-    return found
+            fitting.append(BriefingSection(title, kept))
+    return fitting
 
 
-def text_of(sections: Iterable[Section]) -> str:
-    """Sections as an agent reads them."""
+def render_sections(sections: Iterable[BriefingSection]) -> str:
+    """Return sections as the text that an agent reads."""
     return "\n\n".join(
-        "\n".join([*([one.title] if one.title else []), *(line.text for line in one.lines)]) for one in sections
+        "\n".join([*([section.title] if section.title else []), *(line.text for line in section.lines)])
+        for section in sections
     )
 
 
-def section_of(found: Sequence[Experience]) -> Section:
-    """The experience that is told for a prompt or a failure."""
-    lines = [Line(format_experience(one, _LONGEST_TEXT), one.id) for one in found[:TOLD_AT_ONCE]]
-    return Section("The team memory knows something that may help (check it before you rely on it):", lines)
+def experience_section(found: Sequence[Experience]) -> BriefingSection:
+    """Build the section of experience for a prompt or a failure."""
+    lines = [Line(format_experience(experience, _LONGEST_TEXT), experience.id) for experience in found[:MOST_SHOWN]]
+    return BriefingSection("The team memory knows something that may help (check it before you rely on it):", lines)
 
 
 def _is_failure(event: Event) -> bool:
     return event.action in ("shell", "test") and has_failed(event.command, event.output, event.failed)
 
 
-def format_experience(one: Experience, longest: int) -> str:
-    """An experience as it is told: what, in at most so many characters, who, when, at which commit."""
-    by = f"{one.author}, " if one.author else ""
-    at = f", commit {one.commit[:10]}" if one.commit else ""
-    often = f", seen {one.count} times" if one.count > 1 else ""
-    doubt = f", may be out of date: {one.stale}" if one.stale else ""
-    text = _cut(one.text, longest) if longest > _LONGEST_LINE else _headed(one.text)
-    return f"- [{one.kind.replace('_', ' ')}] {text} ({by}{_when(one)}{at}{often}{doubt}; memory {one.id})"
+def format_experience(experience: Experience, longest: int) -> str:
+    """Return a line with the text (at most `longest` characters), author, date and commit of an experience."""
+    by = f"{experience.author}, " if experience.author else ""
+    at = f", commit {experience.commit[:10]}" if experience.commit else ""
+    often = f", seen {experience.count} times" if experience.count > 1 else ""
+    doubt = f", may be out of date: {experience.stale}" if experience.stale else ""
+    text = _cut(experience.text, longest) if longest > _LONGEST_LINE else _first_line(experience.text)
+    kind = experience.kind.replace("_", " ")
+    return f"- [{kind}] {text} ({by}{_when(experience)}{at}{often}{doubt}; memory {experience.id})"
 
 
-def _headed(text: str) -> str:
-    """The first line of a text, and a sign if there is more."""
+def _first_line(text: str) -> str:
+    """Return the first line of a text, with "…" if there is more."""
     first, _, more = text.strip().partition("\n")
     return _cut(first, _LONGEST_LINE) + (" …" if more.strip() else "")
 
 
 def _cut(text: str, longest: int) -> str:
-    """The whole lines of a text that fit into so many characters; of one that is too long alone, whole words."""
+    """Shorten a text to whole lines within `longest` characters; a single long line to whole words."""
     if len(text) <= longest:
         return text
     head = text[: longest - 2]
@@ -261,25 +265,25 @@ def _cut(text: str, longest: int) -> str:
     return head[: end if end > 0 else None].rstrip() + " …"
 
 
-def _when(one: Experience) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(one.memory.timestamp))
+def _when(experience: Experience) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(experience.memory.timestamp))
 
 
-def _last_seen(one: Experience) -> float:
-    return max((float(source.get("when", 0)) for source in one.memory.contents.get("sources", ())), default=0.0)
+def _last_seen(experience: Experience) -> float:
+    return max((float(source.get("when", 0)) for source in experience.memory.contents.get("sources", ())), default=0.0)
 
 
-def _restored(state: SessionState) -> list[str]:
-    """A session's state in words."""
+def _describe_session(state: SessionState) -> list[str]:
+    """Describe a session's state, one line for each part that is not empty."""
     parts: list[tuple[str, Callable[[], str]]] = [
         ("Task", lambda: state.task[:800]),
         ("Plan", lambda: "; ".join(state.plan)),
         ("Files open", lambda: ", ".join(state.open_files[-10:])),
         ("Edited", lambda: ", ".join(state.edited_files[-10:])),
-        ("Still failing", lambda: "; ".join(one["command"] for one in state.failures.values())),
+        ("Still failing", lambda: "; ".join(failure["command"] for failure in state.failures.values())),
         ("Last output", lambda: _last_output(state)),
     ]
-    return [f"{name}: {value}" for name, words in parts if (value := words())]
+    return [f"{name}: {value}" for name, text_of_part in parts if (value := text_of_part())]
 
 
 def _last_output(state: SessionState) -> str:

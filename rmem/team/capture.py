@@ -24,7 +24,7 @@ from .error_fixes import (
     is_remedy,
     reason_in,
 )
-from .events import Event, Kind
+from .events import Event, EventKind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
 from .notes import Note
@@ -77,16 +77,16 @@ class Capture:
         team.remember(note)
 
     def _take(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
-        if event.kind is Kind.SESSION_START:
+        if event.kind is EventKind.SESSION_START:
             state.ended = None
             self._sum_up_abandoned(team, where, but=event.session)
-        elif event.kind is Kind.PROMPT:
+        elif event.kind is EventKind.PROMPT:
             self._prompt(event, state, team, where)
-        elif event.kind is Kind.TOOL:
+        elif event.kind is EventKind.TOOL:
             self._tool(event, state, team, where)
-        elif event.kind is Kind.STOP:
+        elif event.kind is EventKind.STOP:
             self._explain(event, state, team)
-        elif event.kind is Kind.SESSION_END:
+        elif event.kind is EventKind.SESSION_END:
             self._sum_up(state, team, where)
 
     def _clean_event(self, event: Event) -> Event:
@@ -304,11 +304,11 @@ def with_outcome(event: Event, patience: float) -> Event:
     seconds; return the event unchanged if there is none."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
         return event
-    from .importers.codex import ended_in
+    from .importers.codex import find_outcome
 
     path, end = Path(event.transcript), time.monotonic() + patience
     while path.is_file():
-        found = ended_in(path, event.call)
+        found = find_outcome(path, event.call)
         if found is not None or time.monotonic() > end:
             return event if found is None else event._replace(failed=found.failed, output=event.output or found.output)
         time.sleep(_PAUSE)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..privacy.findings import KINDS, Finding
 from ..privacy.libraries import require
-from ..privacy.replacements import Everywhere, Walk, refuse_secrets
+from ..privacy.replacements import Replacer, Walk, refuse_secrets
 from ..privacy.scanner import scan
 from .events import Event
 
@@ -29,8 +29,8 @@ def mask_event(event: Event) -> Event:
     paths = [_split_path(path, event.cwd) for path in event.files]
     rests = [walk.text(rest, "files") for _, rest in paths]
     if walk.replaced:
-        everywhere = Everywhere(walk.replaced)
-        texts, rests = everywhere.value(texts), everywhere.value(rests)
+        replacer = Replacer(walk.replaced)
+        texts, rests = replacer.value(texts), replacer.value(rests)
     files = [folder + rest for (folder, _), rest in zip(paths, rests, strict=True)]
     return event._replace(**texts, files=files)
 

@@ -19,7 +19,7 @@ from ..brain import Brain
 from ..errors import RemanenceError, VectorError
 from . import known_repositories, paths, spool
 from .atomic_files import replace_file
-from .events import SELF_TEST, SELF_TEST_ANSWER, Event, Kind
+from .events import SELF_TEST, SELF_TEST_ANSWER, Event, EventKind
 from .hook import note
 from .identity import repository
 from .outage import Outage
@@ -60,7 +60,7 @@ class _PendingAnswers:
     def add_start(self, event: Event) -> None:
         """Remember a session start from the spool whose hook has not asked."""
         with self._lock:
-            if event.kind is Kind.SESSION_START and event.id not in self._seen_hooks:
+            if event.kind is EventKind.SESSION_START and event.id not in self._seen_hooks:
                 _put(self._starts, (event.agent, event.session), event)
 
     def claim_start(self, event: Event) -> Event | None:
@@ -68,7 +68,7 @@ class _PendingAnswers:
         with self._lock:
             _put(self._seen_hooks, event.id, None)
             start = self._starts.pop((event.agent, event.session), None)
-            return start if event.kind is Kind.PROMPT else None
+            return start if event.kind is EventKind.PROMPT else None
 
     def add_answer(self, event: Event, context: str) -> None:
         with self._lock:
@@ -79,7 +79,7 @@ class _PendingAnswers:
     def pop_answer(self, event: Event) -> str:
         """Return and forget the late answers of a prompt's session."""
         with self._lock:
-            return self._answers.pop((event.agent, event.session), "") if event.kind is Kind.PROMPT else ""
+            return self._answers.pop((event.agent, event.session), "") if event.kind is EventKind.PROMPT else ""
 
 
 def _put(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:

@@ -26,7 +26,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """The kinds of events that are captured."""
 
     SESSION_START = "session start"
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 
     id: str
     agent: str
-    kind: Kind
+    kind: EventKind
     session: str
     cwd: str
     time: float
@@ -83,4 +83,4 @@ class Event(NamedTuple):
             types, expected = _TYPES.get(name, ((str,), "a text"))
             if not isinstance(value, types):  # in the state of a session it would harm later events, too
                 raise InputError(f"{name} of an event must be {expected}, got {value!r:.60}", field=name)
-        return cls(**{**known, "kind": Kind(data["kind"])})
+        return cls(**{**known, "kind": EventKind(data["kind"])})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..doctor import Finding
+from ..doctor import CheckResult
 from ..errors import RemanenceError
 from . import backlog, daemon_client, paths, spool
 
@@ -103,7 +103,7 @@ def problems(report: dict[str, Any]) -> list[str]:
     return found
 
 
-def findings(report: dict[str, Any]) -> list[Finding]:
+def findings(report: dict[str, Any]) -> list[CheckResult]:
     """A report of `rmem status` as `rmem doctor` shows it; nothing where no agent is wired and nothing was captured."""
     wired = [entry for entry in report["agents"] if entry["state"] != "not installed"]
     found = [agent_finding(entry) for entry in wired]
@@ -121,12 +121,12 @@ def findings(report: dict[str, Any]) -> list[Finding]:
     little = report["disk"]["free"] < _LITTLE
     return [
         *found,
-        Finding("daemon", True, f"{runs}; last capture {capture}; {summary}"),
-        Finding("disk", not little, f"{report['disk']['free'] / 1e9:.1f} GB free"),
+        CheckResult("daemon", True, f"{runs}; last capture {capture}; {summary}"),
+        CheckResult("disk", not little, f"{report['disk']['free'] / 1e9:.1f} GB free"),
     ]
 
 
-def agent_finding(agent: dict[str, Any]) -> Finding:
+def agent_finding(agent: dict[str, Any]) -> CheckResult:
     """One agent of a report of `rmem status`."""
     wrong = [*agent["problems"], *([agent["off"]] if agent["off"] else [])]
     parts = [agent[role] for role in ("hooks", "mcp", "skill") if agent[role] is not None]
@@ -138,7 +138,7 @@ def agent_finding(agent: dict[str, Any]) -> Finding:
         wrong.append(hook_problem(agent))
     answered = f"its hook answered in {tried['ms']} ms" if tried is not None and tried["ok"] else ""
     answered = answered or (f"hooks: {NO_HOOKS}" if agent["hooks"] is None else "")
-    return Finding(agent["agent"], not wrong, "; ".join(filter(None, (*wrong, answered))) or "installed")
+    return CheckResult(agent["agent"], not wrong, "; ".join(filter(None, (*wrong, answered))) or "installed")
 
 
 def hook_problem(agent: dict[str, Any]) -> str:
@@ -147,7 +147,7 @@ def hook_problem(agent: dict[str, Any]) -> str:
     return f"`{tried['command']}` fails: {tried['problem']} (`rmem install {agent['agent']}` renews it)"
 
 
-def _sync_finding(report: dict[str, Any]) -> Finding:
+def _sync_finding(report: dict[str, Any]) -> CheckResult:
     last, checked = report["last_sync"] or {}, report["token"] or {}
     succeeded = last.get("succeeded")
     detail = f"last sync {backlog.clock(succeeded)}" if isinstance(succeeded, int | float) else "no sync yet"
@@ -159,7 +159,7 @@ def _sync_finding(report: dict[str, Any]) -> Finding:
     refused = last.get("refused") or []
     if refused:
         wrong.append(f"{len(refused):,} memories were refused; {refused[0].get('id')}: {refused[0].get('error')}")
-    return Finding("sharing", not wrong, "; ".join([detail, *wrong]))
+    return CheckResult("sharing", not wrong, "; ".join([detail, *wrong]))
 
 
 def _size(path: Path) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ..private_files import opener
 from . import paths
-from .events import AGENTS, SELF_TEST, SELF_TEST_ANSWER, Event, Kind
+from .events import AGENTS, SELF_TEST, SELF_TEST_ANSWER, Event, EventKind
 
 _LARGEST = 8 << 20  # characters of standard input
 _LARGEST_LOG = 1 << 20
@@ -72,7 +72,7 @@ def _run(agent: str, name: str) -> None:
     finally:
         running = ensure_daemon()  # where the spool is full, too: somebody has to empty it
     if _wants_context(event) and may_recall(event.cwd):
-        first = not running and event.kind is not Kind.TOOL
+        first = not running and event.kind is not EventKind.TOOL
         context = request_context(event, _FIRST_PATIENCE if first else _PATIENCE)
         if context:
             print(spoken.answer(name, context), flush=True)
@@ -101,9 +101,9 @@ def _try(event: Event, form: Callable[[str], str]) -> None:
 
 def _wants_context(event: Event) -> bool:
     """Return whether context may be shown for this event. The daemon decides whether a command failed."""
-    if event.kind is Kind.TOOL:
+    if event.kind is EventKind.TOOL:
         return event.action in ("shell", "test") and event.agent not in _DEAF
-    return event.kind in (Kind.SESSION_START, Kind.PROMPT)
+    return event.kind in (EventKind.SESSION_START, EventKind.PROMPT)
 
 
 def request_context(event: Event, patience: float) -> str:

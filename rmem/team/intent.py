@@ -1,5 +1,5 @@
-"""Guess from its words what a prompt wants. Reports of trouble and questions about how things are done profit from the
-past; orders for something new, and remarks about the code at hand, rarely do."""
+"""Classify a prompt by its words. Reports of trouble and questions about how things are done profit from past
+experience; orders for something new, and remarks about the code at hand, rarely do."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s|\n")
 
 
 def orders_new_work(prompt: str) -> bool:
-    """ "add a spinner", "write the commit message", and nothing that does not work."""
+    """Return whether a prompt orders something new ("add a spinner") and reports no trouble."""
     return bool(_ORDER.search(prompt)) and not _TROUBLE.search(prompt)
 
 
-def asks(prompt: str) -> bool:
-    """ "why …", "which …", anything with a question mark."""
+def is_question(prompt: str) -> bool:
+    """Return whether a prompt is a question: "why …", "which …", or any question mark."""
     return bool(_ASKS.search(prompt))
 
 
 def is_about_code_at_hand(prompt: str) -> bool:
-    """ "this function", "my script"."""
+    """Return whether a prompt is about the code before its author: "this function", "my script"."""
     return bool(_AT_HAND.search(prompt))
 
 
 def gist(text: str) -> str:
-    """The one line that says what a text is about: the error of an output, the first sentence of a prompt."""
+    """Return the line that says what a text is about: the error of an output, the first sentence of a prompt."""
     if _OUTPUT.search(text):
         return headline(text)
     return next((part for part in _SENTENCE.split(text.strip()) if part.strip()), "")

@@ -1,4 +1,4 @@
-"""Estimate how relevant memories are to a prompt or a failing command: the probability, from 0 to 1, that whoever asks
+"""Estimate how relevant memories are to a prompt or a failing command: the probability, from 0 to 1, that the user
 wants to see them. Recall scores order the hits of one question; this estimate orders them better and is comparable
 across questions and stores, so that a threshold can be set.
 
@@ -23,34 +23,34 @@ from ..recall.explain import Explanation
 from . import intent
 
 FEATURES = {
-    "telling": "how much the question's words tell that the memory holds (logarithm), related words half",
-    "title": "how much the words tell that its first line holds (logarithm)",
+    "telling": "weight of the question's words in the memory (logarithm); related words count half",
+    "title": "weight of the question's words in its first line (logarithm)",
     "gist": "cosine between that line and the gist of the question",
     "whole": "cosine between that line and the whole question",
-    "nearer": "cosine between both, beside the ten nearest memories",
-    "lead": "its recall score beside those of the other hits, in standard deviations",
-    "length": "how much the memory says (logarithm)",
+    "nearer": "cosine between memory and question, minus the mean of the ten nearest memories",
+    "lead": "its recall score above the mean of the hits, in standard deviations",
+    "length": "length of the memory (logarithm)",
     "fix": "whether it is an error with its fix",
     "order": "whether the prompt orders something new, for fixes and commits",
     "asks": "whether the prompt is a question",
-    "at_hand": "whether the prompt is about the code that lies before its author, for fixes and commits",
+    "at_hand": "whether the prompt is about the code before its author, for fixes and commits",
 }
 BASE = -7.48
 WEIGHTS = {
     "telling": 0.36, "title": 1.30, "gist": 1.67, "whole": 3.54, "nearer": 5.99, "lead": 0.75, "length": 0.85,
     "fix": 0.92, "order": -2.94, "asks": 0.86, "at_hand": -1.68,
 }  # fmt: skip
-_OTHERS = 100  # memories that we imagine beside those there are
-_RELATED = 0.5  # what a related word counts
-_NEAREST = 10  # hits that are compared
-_FAR, _BEHIND = 0.3, -2.0  # the cosine and the score of those that a small store lacks
+_OTHERS = 100  # imaginary further memories, so that words of a small store do not seem common
+_RELATED = 0.5  # weight of a related word
+_NEAREST = 10  # hits that a hit is compared with
+_FAR, _BEHIND = 0.3, -2.0  # the cosine and the score assumed for hits that a small store lacks
 _LONGEST = 1000  # characters of a question that are embedded
 
 Table = npt.NDArray[np.float64]
 
 
 def relevances(question: str, hits: Sequence[Hit], *, failure: bool = False) -> list[float]:
-    """How relevant each hit of a question is. The hits must have been explained."""
+    """Return the relevance of each hit of a question. The hits need explanations."""
     if not hits:
         return []
     z = BASE + features(question, hits, failure=failure) @ np.array([WEIGHTS[name] for name in FEATURES])
@@ -59,20 +59,20 @@ def relevances(question: str, hits: Sequence[Hit], *, failure: bool = False) -> 
 
 
 def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Table:
-    """A line of FEATURES for each hit."""
+    """Return a row of FEATURES for each hit."""
     reasons = [_reason(hit) for hit in hits]
     weights = _weights(reasons[0])
-    asked = question_words(question)
+    question_terms = question_words(question)
     titles = [hit.text.partition("\n")[0] for hit in hits]
     embedder = static_embedder()
     queries = np.stack([embedder.embed_query(text) for text in (intent.gist(question), question[:_LONGEST])])
     cosines = embedder.embed(titles) @ queries.T
-    nearest = sorted((one.cosine or 0.0 for one in reasons), reverse=True)[:_NEAREST]
+    nearest = sorted((reason.cosine or 0.0 for reason in reasons), reverse=True)[:_NEAREST]
     around = (sum(nearest) + _FAR * (_NEAREST - len(nearest))) / _NEAREST
     scores = np.array([hit.score for hit in hits] + [_BEHIND] * (_NEAREST - len(hits)))
-    spread = max(1.0, float(scores.std()))  # a few hits that are alike do not differ by much
+    spread = max(1.0, float(scores.std()))  # do not exaggerate small differences between a few hits
     order = not failure and intent.orders_new_work(question)
-    asks = not failure and intent.asks(question)
+    asks = not failure and intent.is_question(question)
     at_hand = not failure and intent.is_about_code_at_hand(question)
     lines = []
     for hit, reason, title, (gist, whole) in zip(hits, reasons, titles, cosines.tolist(), strict=True):
@@ -81,7 +81,7 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
         held, near = (sum(weights.get(word, 0.0) for word in words) for words in (exact, related))
         lines.append([
             math.log1p(held + _RELATED * near),
-            math.log1p(_said_in(title, asked, weights)),
+            math.log1p(_weight_in_title(title, question_terms, weights)),
             gist,
             whole,
             (reason.cosine or 0.0) - around,
@@ -96,28 +96,28 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
 
 
 def _is_past(memory: Memory) -> bool:
-    """Whether it tells of something that happened. Rules and conventions hold for new work, too."""
+    """Return whether a memory reports an event. Rules and conventions apply to new work, too."""
     return memory.type == "error_fix" or memory.agent_id == "git"
 
 
 def _reason(hit: Hit) -> Explanation:
-    assert hit.explanation is not None  # it was asked for
+    assert hit.explanation is not None  # recall was called with explanations
     return hit.explanation
 
 
 def _weights(reason: Explanation) -> dict[str, float]:
-    """How telling each word of the question is, at most 1."""
+    """Return the weight of each word of the question, at most 1 for the rarest."""
     rows = reason.rows
     rarest = idf(rows + _OTHERS, 0)
-    return {word: idf(rows + _OTHERS, _holding(rows, told)) / rarest for word, told in reason.asked.items()}
+    return {word: idf(rows + _OTHERS, _row_count(rows, word_idf)) / rarest for word, word_idf in reason.asked.items()}
 
 
-def _said_in(title: str, asked: Sequence[Word], weights: dict[str, float]) -> float:
+def _weight_in_title(title: str, question_terms: Sequence[Word], weights: dict[str, float]) -> float:
     held = {term for word in question_words(title) for term in word.hashes}
-    return sum(weights.get(word.text, 0.0) for word in asked if not held.isdisjoint(word.hashes))
+    return sum(weights.get(word.text, 0.0) for word in question_terms if not held.isdisjoint(word.hashes))
 
 
-def _holding(rows: int, told: float) -> int:
-    """How many of the rows hold a word, from its idf among them."""
-    odds = math.exp(told) - 1
+def _row_count(rows: int, word_idf: float) -> int:
+    """Return how many rows contain a word, from its idf."""
+    odds = math.exp(word_idf) - 1
     return max(0, round((rows + 0.5 - 0.5 * odds) / (1 + odds)))

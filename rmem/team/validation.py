@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import checks
 from ..brain import Brain
-from ..doctor import Finding
+from ..doctor import CheckResult
 from ..errors import InputError
 from ..filters import Filter
 from ..models import Memory
@@ -79,7 +79,7 @@ def sound(memories: Iterable[Memory]) -> Iterator[Memory]:
             yield memory
 
 
-def findings(brain: Brain) -> list[Finding]:
+def findings(brain: Brain) -> list[CheckResult]:
     """Return damaged memories for `rmem doctor`; nothing without memories of a team."""
     damaged, number = [], 0
     for memory in _team_memories(brain):
@@ -91,7 +91,7 @@ def findings(brain: Brain) -> list[Finding]:
     if not number:
         return []
     detail = f"{len(damaged):,} of {number:,} are damaged: {'; '.join(damaged[:_NAMED])}"
-    return [Finding("team memories", not damaged, detail if damaged else f"{number:,}, all as they should be")]
+    return [CheckResult("team memories", not damaged, detail if damaged else f"{number:,}, all as they should be")]
 
 
 def repair(brain: Brain) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..filters import Filter
 from ..index.analyser import Word
 from ..index.bits import Estimate, Matrix, RowNumbers, VectorColumns
-from ..index.candidate_source import Asked, CandidateSource
+from ..index.candidate_source import CandidateRequest, CandidateSource
 from ..index.filtered_rows import FilteredRows
 from .base import Vector
 from .follower import MAX_BEHIND, VectorFollower
@@ -128,16 +128,16 @@ class EngineCandidates(CandidateSource):
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
         return self._rows.relatives(words, floor, most)
 
-    def holding(self, terms: Sequence[int]) -> dict[int, int]:
-        return self._rows.holding(terms)
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
+        return self._rows.row_counts(terms)
 
-    def gather(self, asked: Asked) -> FilteredRows:
-        if asked.vector is not None and not self._needs_database:
-            found = self._follower.nearest(asked.vector, asked.side, self._where)
+    def gather(self, request: CandidateRequest) -> FilteredRows:
+        if request.vector is not None and not self._needs_database:
+            found = self._follower.nearest(request.vector, request.side, self._where)
             if found is not None:
-                asked.seqs = [*found, *self._follower.nearest_unsent(asked.vector, asked.side)]
-                asked.vector = None
-        return self._rows.gather(asked)
+                request.seqs = [*found, *self._follower.nearest_unsent(request.vector, request.side)]
+                request.vector = None
+        return self._rows.gather(request)
 
     @property
     def _needs_database(self) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from rmem import Brain
 from rmem.team import outage, spool
 from rmem.team.event_processor import EventProcessor
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 
 GOOD = "Always run the linter before a commit"
 
@@ -39,7 +39,7 @@ def daemons():
 
 
 def event(number=1, said=GOOD):
-    return Event(str(number), "claude-code", Kind.PROMPT, "s1", "", time.time(), prompt=said)
+    return Event(str(number), "claude-code", EventKind.PROMPT, "s1", "", time.time(), prompt=said)
 
 
 def wait_for(what, patience=30.0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmem.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, key_of, new_master_key
+from rmem.crypto.encryption import MASTER_KEY, MASTER_KEY_FILE, decode_key, new_master_key
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def test_new_prints_a_key_and_nothing_else(rmem):
     made = rmem("keys", "new")
     assert made.code == 0
     assert len(made.lines) == 1
-    assert key_of(made.out, "master") != key_of(rmem("keys", "new", "--json").json["master_key"], "master")
+    assert decode_key(made.out, "master") != decode_key(rmem("keys", "new", "--json").json["master_key"], "master")
 
 
 def test_a_store_with_the_key_of_the_environment_encrypts(rmem, key):

@@ -12,7 +12,7 @@ import pytest
 
 from rmem import Brain, Encryption
 from rmem.crypto import vault
-from rmem.crypto.encryption import key_of, new_master_key
+from rmem.crypto.encryption import decode_key, new_master_key
 from rmem.errors import ConfigError, InputError, KeyMissingError, KeyWrongError
 
 RAW = bytes(range(100, 132))
@@ -31,7 +31,7 @@ RAW = bytes(range(100, 132))
     ],
 )
 def test_a_key_may_be_bytes_base64_or_hex(given):
-    assert key_of(given, "master") == RAW
+    assert decode_key(given, "master") == RAW
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_passphrases_and_short_keys_are_refused_without_being_repeated(given):
 
 
 def test_new_keys_are_good_keys_and_never_the_same():
-    assert len({key_of(new_master_key(), "master") for _ in range(10)}) == 10
+    assert len({decode_key(new_master_key(), "master") for _ in range(10)}) == 10
 
 
 @pytest.mark.parametrize("given", [None, 5, True, ["key"]])
@@ -148,7 +148,7 @@ def test_nothing_logs_a_key(key, path, caplog):
     with Brain(path, encryption=Encryption(master=new_master_key())) as brain, pytest.raises(KeyWrongError):
         brain.recall("lighthouse")
     assert key not in caplog.text
-    assert key_of(key, "master").hex() not in caplog.text
+    assert decode_key(key, "master").hex() not in caplog.text
 
 
 def test_without_the_library_there_is_one_clear_error(key, path, monkeypatch):
@@ -171,7 +171,7 @@ def test_a_wrapped_key_only_opens_as_what_it_is():
 
 
 def test_a_path_is_a_file_and_a_text_is_a_key(tmp_path, key):
-    (tmp_path / "k").write_bytes(key_of(key, "master"))
-    assert Encryption(master=Path(tmp_path / "k")).master_key() == key_of(key, "master")
+    (tmp_path / "k").write_bytes(decode_key(key, "master"))
+    assert Encryption(master=Path(tmp_path / "k")).master_key() == decode_key(key, "master")
     with pytest.raises(ConfigError):
         Encryption(master=str(tmp_path / "k"))

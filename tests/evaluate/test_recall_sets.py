@@ -9,7 +9,7 @@ import pytest
 
 from rmem.errors import InputError
 from rmem.evaluate.offline import Setting
-from rmem.evaluate.recall_sets import MEASURES, PlainBM25, evaluate, fused, plot
+from rmem.evaluate.recall_sets import MEASURES, PlainBM25, evaluate, fuse, plot
 
 TEXTS = [
     "the harbour master lost his keys",
@@ -94,4 +94,4 @@ def test_baselines_are_the_plain_ones():
     assert words.rank("the kingfisher", range(6))[0] == 1
     assert words.rank("北京", range(6))[0] == 5
     assert words.rank("keys", [2, 4]) == [4, 2]
-    assert fused([[1, 2, 3], [3, 1]])[0] == 1
+    assert fuse([[1, 2, 3], [3, 1]])[0] == 1

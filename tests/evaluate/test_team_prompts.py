@@ -12,7 +12,7 @@ import pytest
 from rmem.errors import InputError
 from rmem.evaluate.team import BARS, Found, Prompt, PromptResult, builtin, measure, mistakes
 from rmem.evaluate.team.fitting import cross_validate, examples, fit
-from rmem.evaluate.team.repositories import imported, read_prompts
+from rmem.evaluate.team.repositories import import_histories, read_prompts
 from rmem.team.briefing import BAR
 from rmem.team.relevance import FEATURES
 
@@ -45,14 +45,14 @@ def test_the_right_experience_is_among_the_first_three(results):
 
 
 def test_a_higher_bar_tells_less(results):
-    told = [measure(results, bar).told for bar in BARS]
+    told = [measure(results, bar).shown for bar in BARS]
     assert told == sorted(told, reverse=True)
-    assert measure(results, 1.0).told == 0
+    assert measure(results, 1.0).shown == 0
 
 
 def test_a_second_memory_is_told_only_if_it_is_nearly_as_relevant():
     found = [Found(name, name, relevance, True) for name, relevance in (("a", 0.9), ("b", 0.82), ("c", 0.8))]
-    told = PromptResult(Prompt("r", "issue", "one", frozenset({"a"})), found).told(0.5)
+    told = PromptResult(Prompt("r", "issue", "one", frozenset({"a"})), found).select_shown(0.5)
     assert [one.id for one in told] == ["a", "b"]
 
 
@@ -66,9 +66,9 @@ def test_figures_are_counted_as_they_are_called():
         PromptResult(Prompt("r", "nothing", "five", frozenset()), []),
     ]
     figures = measure(results, 0.5)
-    assert (figures.right, figures.told) == (1, 6)
+    assert (figures.right, figures.shown) == (1, 6)
     assert (figures.recalled, figures.with_answer) == (1, 3)
-    assert (figures.told_anyway, figures.prompts - figures.with_answer) == (1, 2)
+    assert (figures.shown_wrongly, figures.prompts - figures.with_answer) == (1, 2)
     assert figures.first_three == 2
     assert [len(lines) for lines in mistakes(results, 0.5).values()] == [3, 2]
 
@@ -130,7 +130,9 @@ def test_histories_of_named_repositories_are_asked(clones, tmp_path):
     (tmp_path / "prompts").mkdir()
     prompts = read_prompts(prompts_over(clones, tmp_path / "prompts"))
     seen = []
-    with imported([root for root, _ in clones], prompts, on_progress=lambda *told: seen.append(told)) as histories:
+    with import_histories(
+        [root for root, _ in clones], prompts, on_progress=lambda *told: seen.append(told)
+    ) as histories:
         results = histories.evaluate()
         known = examples(histories)
     figures = measure(results, 0.1)
@@ -147,9 +149,9 @@ def test_histories_of_named_repositories_are_asked(clones, tmp_path):
 def test_prompts_about_other_repositories_are_left_out(clones, tmp_path):
     (tmp_path / "prompts").mkdir()
     prompts = read_prompts(prompts_over(clones, tmp_path / "prompts"))
-    with imported([clones[0][0]], prompts) as histories:
+    with import_histories([clones[0][0]], prompts) as histories:
         assert {one.repository for one in histories.prompts} == {"acme/etl"}
-    with pytest.raises(InputError, match="none of the prompts"), imported([clones[0][0]], prompts[5:]):
+    with pytest.raises(InputError, match="none of the prompts"), import_histories([clones[0][0]], prompts[5:]):
         pass
 
 

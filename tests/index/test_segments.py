@@ -150,9 +150,9 @@ def test_postings_find_the_rows_of_every_term_however_they_were_added(rows, pack
     entries = list(zip(found.tolist(), counts.tolist(), strict=True))
     for term, (start, end) in zip(asked, pairwise([0, *ends]), strict=True):
         assert entries[start:end] == expected.get(term, [])
-    assert postings.holding(asked) == {term: len(expected.get(term, [])) for term in asked}
-    postings.disguises = lambda term: (term + 5,) if term < 5 else ()
-    assert postings.holding([0, 7]) == {
+    assert postings.row_counts(asked) == {term: len(expected.get(term, [])) for term in asked}
+    postings.blind_term_lookup = lambda term: (term + 5,) if term < 5 else ()
+    assert postings.row_counts([0, 7]) == {
         0: len(expected.get(0, [])) + len(expected.get(5, [])),
         7: len(expected.get(7, [])),
     }
@@ -171,7 +171,7 @@ def test_merging_keeps_the_number_of_segments_small(sizes, fresh):
     """Whatever was there, after many additions the segments are few and the newest is not dwarfed."""
     held = list(sizes)
     for _ in range(200):
-        taken = segments.swallowed(held, fresh)
+        taken = segments.count_to_absorb(held, fresh)
         assert 0 <= taken <= len(held)
         merged = fresh + sum(held[len(held) - taken :])
         assert merged <= segments.MAX_ROWS or taken == 0

@@ -24,7 +24,7 @@ from rmem.errors import InputError, RemoteError
 from rmem.integrations.opentelemetry import RmemInstrumentor
 from rmem.team import sync
 from rmem.team.briefing import Briefing
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.login import Login
 
 
@@ -113,11 +113,11 @@ def test_async_calls_are_traced_inside_the_span_of_their_caller(telemetry):
 
 def test_an_injection_says_how_much_was_told(telemetry, tmp_path):
     with Brain(tmp_path / "a.db") as brain:
-        event = Event(id="1", time=0.0, kind=Kind.SESSION_START, agent="claude", session="one", cwd=str(tmp_path))
+        event = Event(id="1", time=0.0, kind=EventKind.SESSION_START, agent="claude", session="one", cwd=str(tmp_path))
         text = Briefing(brain).context(event)
     (span,) = (span for span in telemetry.spans if span.name == "inject rmem")
     assert span.attributes["rmem.injection.size"] == len(text)
-    assert span.attributes["rmem.event"] == Kind.SESSION_START.value
+    assert span.attributes["rmem.event"] == EventKind.SESSION_START.value
     assert telemetry.metrics["rmem.injection.size"][0].count == 1
 
 

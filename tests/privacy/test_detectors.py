@@ -15,7 +15,7 @@ from rmem_bench.privacy.quality import evaluate
 from rmem_bench.privacy.samples import MAKERS, read_labelled
 
 from rmem.privacy import KINDS, PrivacyPolicy, scan
-from rmem.privacy.findings import Finding, resolved
+from rmem.privacy.findings import Finding, merge_overlaps
 
 LABELLED = Path(__file__).parent / "labelled.tsv"
 
@@ -99,14 +99,14 @@ def test_the_longest_of_overlapping_findings_wins_and_no_end_is_left_over():
     inside = Finding(5, 9, "email", "a", "a")
     outside = Finding(2, 12, "secret", "b", "b")
     beyond = Finding(10, 15, "phone", "c", "c")
-    assert resolved([inside, outside]) == [outside]
-    joined = resolved([outside, beyond])
+    assert merge_overlaps([inside, outside]) == [outside]
+    joined = merge_overlaps([outside, beyond])
     assert [(one.start, one.end, one.kind) for one in joined] == [(2, 15, "secret")]
 
 
 def test_of_two_findings_with_one_span_the_more_telling_kind_is_kept():
     same = [Finding(0, 5, "phone", "p", "x"), Finding(0, 5, "card", "c", "x")]
-    assert [one.kind for one in resolved(same)] == ["card"]
+    assert [one.kind for one in merge_overlaps(same)] == ["card"]
 
 
 def test_a_token_in_a_url_with_a_password_is_one_finding():

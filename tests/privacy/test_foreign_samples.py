@@ -17,7 +17,7 @@ from rmem_bench.privacy.samples import assembled
 from rmem.models import Bookkeeping, Memory
 from rmem.privacy import PrivacyPolicy, scan
 from rmem.privacy.findings import SECRETS
-from rmem.privacy.go_patterns import matching, python_pattern
+from rmem.privacy.go_patterns import generate_match, python_pattern
 
 FOREIGN = [
     tuple(line.replace("·", "").replace("\\n", "\n").split("\t", 1))
@@ -116,7 +116,7 @@ TOKENS = {
 @pytest.mark.parametrize("form", ["I used {} for it", "({})", "see {}.", "{}", "`{}`, then"])
 def test_a_token_is_found_bare_in_prose(provider, form):
     for seed in range(5):
-        token = matching(TOKENS[provider], Random(seed))
+        token = generate_match(TOKENS[provider], Random(seed))
         assert POLICY.clean(form.format(token)) == form.format("[secret]"), seed
 
 

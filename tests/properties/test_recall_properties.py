@@ -16,7 +16,7 @@ from rmem import Brain
 from rmem.errors import InputError
 from rmem.index.analyser import fold
 from rmem.index.stopwords import VOTES
-from rmem.recall.question import read_question
+from rmem.recall.question import parse_question
 from rmem.stores.indexed import date_words
 from rmem.stores.sql import cache
 from rmem.testing.contract import clustered_vectors, plain_bm25
@@ -304,7 +304,7 @@ def test_every_word_that_was_kept_is_found_again_by_itself(text):
         brain.remember(text)
         for piece in text.split()[:5]:
             # "A O" may be the function words of another language
-            words = [word for word in read_question(piece, NOW).words if not word.stop and word.text not in VOTES]
+            words = [word for word in parse_question(piece, NOW).words if not word.stop and word.text not in VOTES]
             if words:
                 assert brain.recall(piece, mode="lexical"), piece
 

@@ -8,7 +8,7 @@ import pytest
 
 from rmem import Brain
 from rmem.recall.pipeline import parse_request
-from rmem.recall.question import read_question
+from rmem.recall.question import parse_question
 
 NOW = datetime(2026, 11, 16)
 
@@ -29,7 +29,7 @@ NOW = datetime(2026, 11, 16)
     ],
 )
 def test_questions_are_told_apart_where_each_can_be_understood(text, parts):
-    assert [part.text for part in read_question(text, NOW).parts] == parts
+    assert [part.text for part in parse_question(text, NOW).parts] == parts
 
 
 def test_the_answers_to_both_come_first():

@@ -21,7 +21,7 @@ from rmem.errors import RemanenceError, RemoteError
 from rmem.team import known_repositories, paths
 from rmem.team.capture import Capture
 from rmem.team.event_processor import EventProcessor
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.exchange import document, merge
 from rmem.team.login import Login, keep
 from rmem.team.memory import TeamMemory
@@ -396,7 +396,7 @@ def test_a_repository_can_route_to_a_workspace(member, server, tmp_path, monkeyp
     subprocess.run(["git", "init", "-q"], cwd=clone, check=True)
     (clone / ".rmem.toml").write_text('workspace = "data"\n')
     said = "Always write Parquet with zstd in this repository"
-    Capture(ann.brain).take(Event("1", "codex", Kind.PROMPT, "s", str(clone), time.time(), prompt=said))
+    Capture(ann.brain).take(Event("1", "codex", EventKind.PROMPT, "s", str(clone), time.time(), prompt=said))
     ann.learn("The cache key holds the tenant")
     ann.sync()
 

@@ -14,7 +14,7 @@ from rmem import Brain
 from rmem.feedback import Feedback
 from rmem.server.settings import ServerSettings
 from rmem.team.briefing import Briefing
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
@@ -57,7 +57,7 @@ def team(tmp_path_factory) -> Iterator[Running]:
         )
         team.remember(fix.at(here))
         team.remember(pending_note(Note("Prefer small commits", "preference", author="admin", session="s-2").at(here)))
-        start = Event("e1", "codex", Kind.SESSION_START, "s-3", str(clone), now, source="startup")
+        start = Event("e1", "codex", EventKind.SESSION_START, "s-3", str(clone), now, source="startup")
         assert Briefing(brain, NO_SESSIONS).text_for(start, team, here)
     admin.post("/workspaces", json={"name": "hostile"}).raise_for_status()
     hostile = [

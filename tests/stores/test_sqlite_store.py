@@ -161,7 +161,7 @@ def test_the_index_compares_what_has_moved_by_the_vectors_that_it_has_now(path):
             store.move(keys[:20], tier, given)
             with SqliteRecordStore(path) as fresh:
                 for index in (one.filtered_rows(Filter())._index for one in (store, other, fresh)):
-                    codes = index.vectors.decoded(np.arange(40))
+                    codes = index.vectors.decode_rows(np.arange(40))
                     kept = fresh.vectors_at(index.columns["seq"][:40], 64)
                     assert np.allclose(codes, kept, atol=0.01), tier
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rmem import Brain
 from rmem.team import outage, paths, spool
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 
 MANY = 50
 FULL = 8.0  # seconds
@@ -25,7 +25,7 @@ def rmem(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
 
 def wish(number: int) -> Event:
     said = f"Always use the port {5000 + number} for service {number}"
-    return Event(str(number), "claude-code", Kind.PROMPT, "s1", "", time.time(), prompt=said)
+    return Event(str(number), "claude-code", EventKind.PROMPT, "s1", "", time.time(), prompt=said)
 
 
 def fill(path: Path) -> None:

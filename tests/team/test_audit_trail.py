@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from rmem import Brain
 from rmem.cli.app import rmem
 from rmem.team.briefing import Briefing
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
@@ -42,7 +42,7 @@ def trail(tmp_path, here):
         memory = team.remember(Note(TEXT, "codebase", **told).at(here))
         team.remember(Note(TEXT, "codebase", **{**told, "session": "s2"}).at(here))
         prompt = "Which port does the staging database listen on behind pgbouncer?"
-        Briefing(brain).context(Event("e", "codex", Kind.PROMPT, "s3", str(here.root), time.time(), prompt=prompt))
+        Briefing(brain).context(Event("e", "codex", EventKind.PROMPT, "s3", str(here.root), time.time(), prompt=prompt))
         team.share(memory.memory_id, "organisation")
         team.forget(memory.memory_id)
     return path, memory.memory_id

@@ -11,7 +11,7 @@ import pytest
 
 from rmem import Brain
 from rmem.team.briefing import BUDGET, PROMPT_BUDGET, Briefing
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
@@ -46,7 +46,7 @@ def event(here, kind, session="new", **more):
 
 
 def started(here, **more):
-    return event(here, Kind.SESSION_START, source="startup", **more)
+    return event(here, EventKind.SESSION_START, source="startup", **more)
 
 
 def test_only_whole_lines_are_told_and_no_more_than_the_budget(team, here):
@@ -83,7 +83,7 @@ def test_what_did_not_fit_at_the_start_can_be_told_for_a_prompt(team, here):
     keep(team, here, "The carrier import retries UPS timeouts three times with jitter.", importance=0.5)
     briefing = Briefing(team.brain, Sessions())
     assert "UPS timeouts" not in briefing.context(started(here))
-    asked = event(here, Kind.PROMPT, prompt="the carrier import fails on UPS timeouts, add retries")
+    asked = event(here, EventKind.PROMPT, prompt="the carrier import fails on UPS timeouts, add retries")
     assert "UPS timeouts" in briefing.context(asked)
 
 
@@ -100,7 +100,7 @@ def test_a_prompt_does_not_repeat_what_the_briefing_said(team, here):
     keep(team, here, "We decided to keep invoices in EUR cents, never in floats.")
     briefing = Briefing(team.brain, Sessions())
     assert "EUR cents" in briefing.context(started(here))
-    asked = event(here, Kind.PROMPT, prompt="should invoices be kept in EUR cents or in floats?")
+    asked = event(here, EventKind.PROMPT, prompt="should invoices be kept in EUR cents or in floats?")
     assert briefing.context(asked) == ""
     assert "EUR cents" in briefing.context(asked._replace(session="another"))
 
@@ -108,7 +108,7 @@ def test_a_prompt_does_not_repeat_what_the_briefing_said(team, here):
 def test_a_long_experience_is_told_by_its_first_whole_lines(team, here):
     lines = [f"Line {n} of the carrier outage report: {'detail ' * 20}" for n in range(60)]
     keep(team, here, "\n".join(lines), "error_fix")
-    asked = event(here, Kind.PROMPT, prompt="another carrier outage: where is the report and its detail lines?")
+    asked = event(here, EventKind.PROMPT, prompt="another carrier outage: where is the report and its detail lines?")
     told = Briefing(team.brain, bar=0.0).context(asked)
     assert len(told) <= PROMPT_BUDGET
     body = [line for line in told.splitlines() if "carrier outage report" in line]
@@ -122,7 +122,7 @@ def test_a_failing_command_is_told_the_fix(team, here):
     keep(team, here, "We decided to keep invoices in EUR cents.")
     output = "tests/test_load.py F\nE   KeyError: 'carrier_code'\n1 failed in 2.1s"
     ran = {"tool": "Bash", "action": "shell", "command": "pytest -q -k 'load and not slow'", "output": output}
-    told = Briefing(team.brain, Sessions()).context(event(here, Kind.TOOL, **ran, failed=True))
+    told = Briefing(team.brain, Sessions()).context(event(here, EventKind.TOOL, **ran, failed=True))
     assert "use row.get" in told
     assert "EUR cents" not in told
 
@@ -134,7 +134,7 @@ def test_a_failing_command_is_told_the_fix(team, here):
 ])  # fmt: skip
 def test_what_is_no_failing_command_is_told_nothing(team, here, ran):
     keep(team, here, "KeyError: 'carrier_code'\nFix: use row.get in etl/load.py", "error_fix")
-    failing = event(here, Kind.TOOL, tool="x", output="KeyError: 'carrier_code'", **ran)
+    failing = event(here, EventKind.TOOL, tool="x", output="KeyError: 'carrier_code'", **ran)
     assert Briefing(team.brain, Sessions()).context(failing) == ""
 
 

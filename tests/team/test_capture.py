@@ -15,7 +15,7 @@ from rmem.team import paths, spool
 from rmem.team.briefing import BUDGET, PROMPT_BUDGET, Briefing, reads_like_work
 from rmem.team.capture import Capture
 from rmem.team.error_fixes import command_key
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.outcomes import headline, looks_failed
 from rmem.team.sessions import Sessions, SessionState
 from rmem.team.tool_output import essence, fold_repeats, signature
@@ -58,11 +58,11 @@ class Agent:
         return event
 
     def runs(self, command, output, failed):
-        return self.tell(Kind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed)
+        return self.tell(EventKind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed)
 
     def edits(self, path, old, new):
         given = {"old_string": old, "new_string": new}
-        return self.tell(Kind.TOOL, tool="Edit", action="edit", files=[path], input=given)
+        return self.tell(EventKind.TOOL, tool="Edit", action="edit", files=[path], input=given)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def of_kind(brain, kind):
 
 
 def test_a_failure_and_the_later_success_are_a_pair(agent, brain):
-    agent.tell(Kind.PROMPT, prompt="Fix the carrier import, it broke yesterday")
+    agent.tell(EventKind.PROMPT, prompt="Fix the carrier import, it broke yesterday")
     agent.runs("pytest tests/test_carrier.py -v", "E   KeyError: 'carrier_code'\n1 failed in 1.2s", True)
     agent.edits("etl/carrier.py", 'row["carrier_code"]', 'row.get("carrier_code")')
     agent.runs("pytest tests/test_carrier.py", "1 passed in 1.1s", False)
@@ -129,7 +129,7 @@ def test_listings_are_not_kept(agent, brain):
 
 def test_wishes_and_decisions_in_prompts_are_kept_and_questions_are_not(agent, brain):
     agent.tell(
-        Kind.PROMPT,
+        EventKind.PROMPT,
         prompt="Always use ruff for formatting here. We decided to keep Python 3.11. Should we never squash?",
     )
     assert [memory.text for memory in of_kind(brain, "preference")] == ["Always use ruff for formatting here."]
@@ -137,12 +137,14 @@ def test_wishes_and_decisions_in_prompts_are_kept_and_questions_are_not(agent, b
 
 
 def test_secrets_are_kept_nowhere(agent, brain, clone):
-    agent.tell(Kind.PROMPT, prompt=f"Always use the token {SECRET} for the deploy step")
+    agent.tell(EventKind.PROMPT, prompt=f"Always use the token {SECRET} for the deploy step")
     agent.runs("make deploy", f"error: token {SECRET} was refused", True)
     agent.edits("deploy.sh", "TOKEN=", f"TOKEN={SECRET}")
     agent.runs("make deploy", "deployed", False)
-    agent.tell(Kind.TOOL, tool="TodoWrite", input={"todos": [{"content": f"revoke {SECRET}", "status": "pending"}]})
-    agent.tell(Kind.SESSION_END)
+    agent.tell(
+        EventKind.TOOL, tool="TodoWrite", input={"todos": [{"content": f"revoke {SECRET}", "status": "pending"}]}
+    )
+    agent.tell(EventKind.SESSION_END)
     told = json.dumps([memory.to_dict() for memory in brain.memories(limit=None)], default=str)
     assert of_kind(brain, "error_fix")
     assert SECRET not in told
@@ -152,10 +154,10 @@ def test_secrets_are_kept_nowhere(agent, brain, clone):
 
 
 def test_a_session_is_summed_up_when_it_ends(agent, brain):
-    agent.tell(Kind.PROMPT, prompt="Split the customers step so that deletions run first")
+    agent.tell(EventKind.PROMPT, prompt="Split the customers step so that deletions run first")
     agent.edits("etl/steps/customers.py", "a", "b")
     agent.runs("pytest tests/steps", "E  AssertionError: order\n1 failed", True)
-    agent.tell(Kind.SESSION_END)
+    agent.tell(EventKind.SESSION_END)
     (task,) = of_kind(brain, "task")
     assert "Split the customers step" in task.text
     assert "etl/steps/customers.py" in task.text
@@ -163,11 +165,11 @@ def test_a_session_is_summed_up_when_it_ends(agent, brain):
 
 
 def test_a_session_that_crashed_is_summed_up_by_the_next_one(agent, brain, clone, monkeypatch):
-    agent.tell(Kind.PROMPT, prompt="Rewrite the loader to use upserts everywhere")
+    agent.tell(EventKind.PROMPT, prompt="Rewrite the loader to use upserts everywhere")
     agent.edits("etl/load.py", "a", "b")
     later = time.time() + 13 * 3600
     monkeypatch.setattr("rmem.team.capture.time.time", lambda: later)
-    Agent(brain, clone, "s2").tell(Kind.SESSION_START, source="startup")
+    Agent(brain, clone, "s2").tell(EventKind.SESSION_START, source="startup")
     assert "Rewrite the loader" in of_kind(brain, "task")[0].text
 
 
@@ -175,16 +177,16 @@ def test_a_session_that_crashed_is_summed_up_by_the_next_one(agent, brain, clone
 
 
 def start(brain, clone, session="s9", source="startup"):
-    return Event("x", "claude-code", Kind.SESSION_START, session, str(clone), time.time(), source=source)
+    return Event("x", "claude-code", EventKind.SESSION_START, session, str(clone), time.time(), source=source)
 
 
 def test_a_briefing_has_rules_decisions_what_fails_and_where_work_stopped(agent, brain, clone):
     agent.tell(
-        Kind.PROMPT, prompt="Always write tests first. Let's use httpx instead of requests. Then port the client"
+        EventKind.PROMPT, prompt="Always write tests first. Let's use httpx instead of requests. Then port the client"
     )
     agent.edits("client.py", "requests", "httpx")
     agent.runs("pytest tests/test_client.py", "E  TypeError: timeout\n1 failed in 1s", True)
-    agent.tell(Kind.SESSION_END)
+    agent.tell(EventKind.SESSION_END)
     told = Briefing(brain).context(start(brain, clone))
     for words in ("Always write tests first", "httpx instead of requests", "Still failing", "TypeError"):
         assert words in told
@@ -194,20 +196,20 @@ def test_a_briefing_has_rules_decisions_what_fails_and_where_work_stopped(agent,
 def test_a_briefing_names_the_files_that_change_most(brain, clone):
     for number, files in enumerate((["etl/load.py", "etl/once.py"], ["etl/load.py", "etl/pool.py"], ["etl/pool.py"])):
         agent = Agent(brain, clone, f"s{number}")
-        agent.tell(Kind.PROMPT, prompt=f"Repair the nightly import, part {number} of the plan")
+        agent.tell(EventKind.PROMPT, prompt=f"Repair the nightly import, part {number} of the plan")
         for path in files:
             agent.edits(path, "a", f"b{number}")
         agent.edits("etl/load.py", "c", f"d{number}")
-        agent.tell(Kind.SESSION_END)
+        agent.tell(EventKind.SESSION_END)
     told = Briefing(brain).context(start(brain, clone))
     _, _, hot = told.partition("Files that change most:\n")
     assert hot.splitlines() == ["- etl/load.py", "- etl/pool.py"]
 
 
 def test_where_a_session_that_crashed_stopped_is_told_to_the_next_one(agent, brain, clone):
-    agent.tell(Kind.SESSION_START, source="startup")
-    agent.tell(Kind.PROMPT, prompt="Rewrite the loader to use upserts everywhere")
-    agent.tell(Kind.TOOL, tool="TodoWrite", input={"todos": [{"content": "port load()", "status": "in_progress"}]})
+    agent.tell(EventKind.SESSION_START, source="startup")
+    agent.tell(EventKind.PROMPT, prompt="Rewrite the loader to use upserts everywhere")
+    agent.tell(EventKind.TOOL, tool="TodoWrite", input={"todos": [{"content": "port load()", "status": "in_progress"}]})
     agent.edits("etl/load.py", "a", "b")
     agent.runs("pytest tests/test_load.py", "E  KeyError: 'id'\n1 failed in 1s", True)
     # Nobody says that it ends: the agent was killed. The next one starts in a new process.
@@ -228,10 +230,10 @@ def test_what_no_longer_fails_is_not_told_as_failing(agent, brain, clone):
 
 
 def test_after_a_compaction_the_state_is_restored(agent, brain, clone):
-    agent.tell(Kind.PROMPT, prompt="Port the client to httpx and keep the retries")
-    agent.tell(Kind.TOOL, tool="TodoWrite", input={"todos": [{"content": "port get()", "status": "completed"}]})
+    agent.tell(EventKind.PROMPT, prompt="Port the client to httpx and keep the retries")
+    agent.tell(EventKind.TOOL, tool="TodoWrite", input={"todos": [{"content": "port get()", "status": "completed"}]})
     agent.edits("client.py", "requests", "httpx")
-    agent.tell(Kind.COMPACT, source="auto")
+    agent.tell(EventKind.COMPACT, source="auto")
     told = Briefing(brain).context(start(brain, clone, session="s1", source="compact"))
     for words in ("Port the client to httpx", "port get()", "client.py"):
         assert words in told
@@ -243,7 +245,7 @@ def test_a_prompt_is_told_no_more_than_its_budget(agent, brain, clone):
         agent.edits(f"src/file{number}.c", "a", "b")
         agent.runs("make build", "built", False)
     prompt = "make build says: linker failed on object, symbol not found"
-    event = Event("p", "claude-code", Kind.PROMPT, "s7", str(clone), time.time(), prompt=prompt)
+    event = Event("p", "claude-code", EventKind.PROMPT, "s7", str(clone), time.time(), prompt=prompt)
     told = Briefing(brain, bar=0.05).context(event)
     assert told
     assert len(told) <= PROMPT_BUDGET
@@ -258,12 +260,12 @@ def test_chatter_is_no_work(prompt):
 
 
 def test_a_huge_output_is_cut_before_it_is_handed_over(brain, clone):
-    event = Agent(brain, clone).event(Kind.TOOL, output="x" * 5_000_000)
+    event = Agent(brain, clone).event(EventKind.TOOL, output="x" * 5_000_000)
     assert spool.put(event).stat().st_size < 300_000
 
 
 def test_events_are_only_for_their_owner(brain, clone):
-    path = spool.put(Agent(brain, clone).event(Kind.STOP))
+    path = spool.put(Agent(brain, clone).event(EventKind.STOP))
     assert path.stat().st_mode & 0o077 == 0
     assert path.parent.stat().st_mode & 0o077 == 0
 

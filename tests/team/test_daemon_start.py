@@ -21,7 +21,7 @@ from rmem import Brain
 from rmem.team import daemon_client, paths, spool
 from rmem.team.daemon import Daemon
 from rmem.team.event_processor import EventProcessor
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
 
@@ -73,11 +73,11 @@ def log(home) -> str:
 
 
 def start_of(session, number="1"):
-    return Event(number, "claude-code", Kind.SESSION_START, session, "", time.time(), source="startup")
+    return Event(number, "claude-code", EventKind.SESSION_START, session, "", time.time(), source="startup")
 
 
 def prompt_of(session, number="2", prompt=TASK):
-    return Event(number, "claude-code", Kind.PROMPT, session, "", time.time(), prompt=prompt)
+    return Event(number, "claude-code", EventKind.PROMPT, session, "", time.time(), prompt=prompt)
 
 
 def test_every_session_that_starts_beside_the_daemon_is_briefed(home, tmp_path):

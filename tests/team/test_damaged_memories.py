@@ -18,7 +18,7 @@ from rmem.mcp.answers import hit_of, memory_of
 from rmem.models import Bookkeeping, Memory
 from rmem.privacy import PrivacyPolicy
 from rmem.team.briefing import Briefing
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.identity import repository
 from rmem.team.importers.run import import_git
 from rmem.team.memory import TeamMemory
@@ -143,8 +143,10 @@ def test_a_damaged_memory_fails_no_answer(team, here, damage):
         assert hit_of(team.check_stale(one, here))["id"] == memory_of(one)["id"] == one.id
     contradictions(team, here)
     out_of_date(team, here)
-    start = Event("1", "codex", Kind.SESSION_START, "s", str(here.root), time.time())
-    asking = Event("2", "codex", Kind.PROMPT, "s", str(here.root), time.time(), prompt="why does the pool retry thrice")
+    start = Event("1", "codex", EventKind.SESSION_START, "s", str(here.root), time.time())
+    asking = Event(
+        "2", "codex", EventKind.PROMPT, "s", str(here.root), time.time(), prompt="why does the pool retry thrice"
+    )
     briefing = Briefing(team.brain, bar=0.0)
     assert "drained at night" in briefing.context(start)
     briefing.context(asking)

@@ -11,7 +11,7 @@ import pytest
 
 from rmem import Brain
 from rmem.team import paths, spool
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.hook import note
 from rmem.team.sessions import Sessions, SessionState
 
@@ -36,7 +36,7 @@ def filled():
     sessions.save(naming)
     sessions.save(SessionState("claude-code", "s-2", task="Make it faster"))
     for number, said in enumerate(("Always ask Zelda Quux first", "Always run the linter")):
-        spool.put(Event(str(number), "codex", Kind.PROMPT, "s-3", "", time.time(), prompt=said))
+        spool.put(Event(str(number), "codex", EventKind.PROMPT, "s-3", "", time.time(), prompt=said))
     broken = paths.spool() / "0-0.json"
     broken.write_text('{"prompt": "Zelda Quux')
     spool.set_aside(broken, "ValueError: Zelda Quux")

@@ -11,7 +11,7 @@ from rmem import Brain
 from rmem.errors import InputError, NotFoundError
 from rmem.team.briefing import Briefing
 from rmem.team.capture import Capture
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
@@ -163,12 +163,12 @@ def test_work_outside_a_repository_is_personal_until_it_is_shared_with_the_organ
     """A session in a folder of tax papers is nobody else's rule."""
     folder = tmp_path_factory.mktemp("taxes")
     said = "Always put the receipts of 2025 into the folder of the tax adviser"
-    Capture(team.brain).take(Event("1", "codex", Kind.PROMPT, "s", str(folder), time.time(), prompt=said))
+    Capture(team.brain).take(Event("1", "codex", EventKind.PROMPT, "s", str(folder), time.time(), prompt=said))
     (memory,) = team.brain.memories()
     assert memory.place == f"personal:{memory.actor}"
     other = TeamMemory(team.brain, author="bob@acme.io")
     assert other.recent(repository=here) == []
-    start = Event("2", "codex", Kind.SESSION_START, "t", str(here.root), time.time())
+    start = Event("2", "codex", EventKind.SESSION_START, "t", str(here.root), time.time())
     assert said not in Briefing(team.brain).text_for(start, other, here)
     with pytest.raises(InputError, match="share it with the organisation"):
         team.share(memory.memory_id, "repository")

@@ -27,7 +27,7 @@ from rmem.team.daemon import Daemon
 from rmem.team.dialects import dialect
 from rmem.team.event_mask import mask_event
 from rmem.team.event_processor import EventProcessor
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.sessions import Sessions
 
 MANY = 50
@@ -78,7 +78,7 @@ def recorded(folder, count=MANY):
 def wish(number, folder, session="s1"):
     """An event that becomes one memory."""
     said = f"Always use the port {5000 + number} for service {number}"
-    return Event(f"{session}-{number}", "claude-code", Kind.PROMPT, session, str(folder), time.time(), prompt=said)
+    return Event(f"{session}-{number}", "claude-code", EventKind.PROMPT, session, str(folder), time.time(), prompt=said)
 
 
 def wishes(brain):
@@ -478,9 +478,9 @@ def in_child(code, folder):
 def test_an_event_that_does_not_fit_leaves_no_draft(folder):
     told = in_child(
         "from rmem.team import spool\n"
-        "from rmem.team.events import Event, Kind\n"
+        "from rmem.team.events import Event, EventKind\n"
         "try:\n"
-        "    spool.put(Event('1', 'codex', Kind.PROMPT, 's', '/w', 1.0, prompt='x ' * 100))\n"
+        "    spool.put(Event('1', 'codex', EventKind.PROMPT, 's', '/w', 1.0, prompt='x ' * 100))\n"
         "except OSError as error:\n"
         "    print(type(error).__name__)",
         folder,

@@ -10,7 +10,7 @@ import pytest
 from rmem import Brain
 from rmem.team.capture import Capture
 from rmem.team.error_fixes import change_in, command_key, fixed_by
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 
 FAILED = "E   KeyError: 'code'\nFAILED tests/test_carrier.py::test_read - KeyError: 'code'\n1 failed in 0.1s"
 
@@ -42,11 +42,11 @@ class Agent:
         self.capture.take(Event(f"e{number}", "claude-code", kind, "s1", cwd, 1000.0 + number, **more))
 
     def runs(self, command, output="ok", failed=False, **more):
-        self.tell(Kind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed, **more)
+        self.tell(EventKind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed, **more)
 
     def edits(self, path, old="a", new="b", **more):
         given = {"file_path": path, "old_string": old, "new_string": new}
-        self.tell(Kind.TOOL, tool="Edit", action="edit", files=[path], input=given, **more)
+        self.tell(EventKind.TOOL, tool="Edit", action="edit", files=[path], input=given, **more)
 
     @property
     def fixes(self):
@@ -207,7 +207,9 @@ def test_the_last_message_gives_the_reason(agent, brain):
     agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
     agent.edits("etl/carrier.py", 'row["code"]', 'row.get("code")')
     agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
-    agent.tell(Kind.STOP, message="All tests pass now.\n\n**Cause:** the test failed because parcels carry no `code`.")
+    agent.tell(
+        EventKind.STOP, message="All tests pass now.\n\n**Cause:** the test failed because parcels carry no `code`."
+    )
     (memory,) = brain.memories({"type": "error_fix"}, limit=None)
     assert memory.contents["reason"] == "Cause: the test failed because parcels carry no `code`."
     assert memory.text.endswith("Why: Cause: the test failed because parcels carry no `code`.")
@@ -218,7 +220,9 @@ def test_of_several_fixes_each_gets_its_own_reason(agent, brain):
         agent.runs(f"pytest tests/test_{name}.py", f"E   KeyError: '{name}_code'", failed=True)
         agent.edits(f"etl/{name}.py", "a", f"b_{name}")
         agent.runs(f"pytest tests/test_{name}.py", "1 passed in 0.1s")
-    agent.tell(Kind.STOP, message="The carrier_code was missing in parcels. invoice_code did not exist before 2020.")
+    agent.tell(
+        EventKind.STOP, message="The carrier_code was missing in parcels. invoice_code did not exist before 2020."
+    )
     reasons = {fix["command"]: fix["reason"] for fix in agent.fixes}
     assert reasons == {
         "pytest tests/test_carrier.py": "The carrier_code was missing in parcels.",

@@ -16,7 +16,7 @@ import pytest
 from rmem import Brain
 from rmem.team import paths, spool
 from rmem.team.capture import Capture
-from rmem.team.events import AGENTS, Event, Kind
+from rmem.team.events import AGENTS, Event, EventKind
 from rmem.team.importers.run import import_transcripts
 from rmem.team.private_text import without_private
 
@@ -114,17 +114,19 @@ def test_a_session_with_private_parts_leaves_only_the_rest(tmp_path):
     with Brain(home / "memories.db", privacy="default") as brain:
         capture = Capture(brain)
 
-        def happen(number: int, kind: Kind, **more) -> None:
+        def happen(number: int, kind: EventKind, **more) -> None:
             capture.take(Event(str(number), "claude-code", kind, "s1", "", time.time() + number, **more))
 
-        happen(1, Kind.PROMPT, prompt=f"Always use port 5000 for the importer. {MARKED} Never tell {MARKED}anybody.")
+        happen(
+            1, EventKind.PROMPT, prompt=f"Always use port 5000 for the importer. {MARKED} Never tell {MARKED}anybody."
+        )
         failed = {"tool": "Bash", "action": "shell", "command": f"make test # {MARKED}", "failed": True}
-        happen(2, Kind.TOOL, output=f"ValueError: no port\n{MARKED}\nmake: *** [test] Error 1", **failed)
+        happen(2, EventKind.TOOL, output=f"ValueError: no port\n{MARKED}\nmake: *** [test] Error 1", **failed)
         edit = {"old_string": "port = 0", "new_string": f"port = 5000  # {MARKED}"}
-        happen(3, Kind.TOOL, tool="Edit", action="edit", files=["a.py"], input={"file_path": "a.py", **edit})
-        happen(4, Kind.TOOL, **{**failed, "failed": False}, output=f"ok {MARKED}")
-        happen(5, Kind.STOP, message=f"The port was wrong because {MARKED} of a typo.")
-        happen(6, Kind.SESSION_END)
+        happen(3, EventKind.TOOL, tool="Edit", action="edit", files=["a.py"], input={"file_path": "a.py", **edit})
+        happen(4, EventKind.TOOL, **{**failed, "failed": False}, output=f"ok {MARKED}")
+        happen(5, EventKind.STOP, message=f"The port was wrong because {MARKED} of a typo.")
+        happen(6, EventKind.SESSION_END)
         kinds = {memory.type for memory in brain.memories(limit=None)}
     assert {"preference", "error_fix", "task"} <= kinds
     assert on_disk(home) == []

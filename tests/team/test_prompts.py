@@ -12,7 +12,7 @@ from rmem import Brain
 from rmem.team.briefing import Briefing
 from rmem.team.capture import Capture
 from rmem.team.dialects import dialect
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.memory import TeamMemory
 from rmem.team.prompts import is_request, sayings
 from rmem.team.review import accept, undecided
@@ -82,7 +82,7 @@ class Agent:
         self.capture.take(Event(f"e{number}", "claude-code", kind, "s1", self.folder, 1000.0 + number, **more))
 
     def runs(self, command, output, failed):
-        self.tell(Kind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed)
+        self.tell(EventKind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed)
 
 
 @pytest.fixture
@@ -102,13 +102,13 @@ def agent(brain, tmp_path, monkeypatch):
 
 
 def briefing(brain, agent):
-    start = Event("x", "codex", Kind.SESSION_START, "s9", agent.folder, 5000.0, source="startup")
+    start = Event("x", "codex", EventKind.SESSION_START, "s9", agent.folder, 5000.0, source="startup")
     return Briefing(brain).context(start)
 
 
 def test_what_may_be_a_rule_is_told_to_nobody_until_it_is_accepted(agent, brain):
-    agent.tell(Kind.PROMPT, prompt="Port the client to httpx and keep the retries")
-    agent.tell(Kind.PROMPT, prompt="Please use row.get for optional columns.")
+    agent.tell(EventKind.PROMPT, prompt="Port the client to httpx and keep the retries")
+    agent.tell(EventKind.PROMPT, prompt="Please use row.get for optional columns.")
     team = TeamMemory(brain, author="ann@acme.io")
     (waits,) = undecided(team)
     assert waits.memory.place == "personal:ann@acme.io"
@@ -129,9 +129,9 @@ def test_a_session_is_about_its_first_request_and_not_its_last_words(agent, brai
         "also rename the module to client",
         "commit it please now",
     ):
-        agent.tell(Kind.PROMPT, prompt=prompt)
+        agent.tell(EventKind.PROMPT, prompt=prompt)
     agent.runs("make", "built", False)
-    agent.tell(Kind.SESSION_END)
+    agent.tell(EventKind.SESSION_END)
     (task,) = brain.memories({"type": "task"}, limit=None)
     assert task.text.startswith(
         "Task: Port the client to httpx and keep the retries\nThen asked: also rename the module"
@@ -184,13 +184,13 @@ def test_the_tasks_of_claude_code_are_its_plan(agent):
 
 
 def test_still_failing_is_what_still_fails(agent, brain):
-    agent.tell(Kind.PROMPT, prompt="Port the client to httpx and keep the retries")
+    agent.tell(EventKind.PROMPT, prompt="Port the client to httpx and keep the retries")
     agent.runs("ls tests/nowhere", "ls: cannot access 'tests/nowhere': No such file or directory", True)
     agent.runs("pytest tests/test_a.py", "E   KeyError: 'a'\n1 failed in 0.1s", True)
     agent.runs("pytest tests/test_b.py", "E   ValueError: b\n1 failed in 0.1s", True)
     agent.runs("mypy src", "src/a.py:3: error: Missing return statement", True)
     agent.runs("pytest tests/test_a.py", "1 passed in 0.1s", False)
-    agent.tell(Kind.SESSION_END)
+    agent.tell(EventKind.SESSION_END)
     (task,) = brain.memories({"type": "task"}, limit=None)
     assert task.contents["failing"] == ["pytest tests/test_b.py", "mypy src"]
     assert (

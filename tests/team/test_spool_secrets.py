@@ -14,7 +14,7 @@ from recorded_events import TOLD, Story
 from rmem.errors import PrivacyError
 from rmem.team import paths, spool
 from rmem.team.daemon_client import Lock
-from rmem.team.events import Event, Kind
+from rmem.team.events import Event, EventKind
 from rmem.team.hook import main as hook_main
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -26,7 +26,7 @@ KEY = f"-----BEGIN {KIND}-----\n" + f"{LINE}\n" * 25 + f"-----END {KIND}-----"
 
 
 def event(**more):
-    return Event("1", "claude-code", Kind.TOOL, "s1", "/srv/etl", 1.0, **more)
+    return Event("1", "claude-code", EventKind.TOOL, "s1", "/srv/etl", 1.0, **more)
 
 
 def written(**more):
@@ -54,7 +54,7 @@ def written(**more):
 def test_no_field_of_an_event_in_the_spool_holds_a_secret(fields, secret):
     told = json.loads(written(**fields(secret)))
     assert secret not in json.dumps(told, ensure_ascii=False).replace("\\n", "\n")
-    assert Event(**{**told, "kind": Kind(told["kind"])}) != event(**fields(secret))
+    assert Event(**{**told, "kind": EventKind(told["kind"])}) != event(**fields(secret))
 
 
 def test_a_value_that_its_name_gives_away_is_masked_wherever_it_stands():

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from rmem.errors import ConfigError, InputError
-from rmem.privacy.go_patterns import matching, python_pattern
+from rmem.privacy.go_patterns import generate_match, python_pattern
 
 from .samples import read_labelled
 
@@ -156,7 +156,7 @@ def _secret_span(found: re.Match[str]) -> tuple[int, int]:
 def _value_of(pattern: re.Pattern[str], random: Random) -> str:
     """A made-up value of a rule: a text that its pattern takes, less what surrounds the secret."""
     for _ in range(20):
-        found = pattern.search(" " + matching(pattern.pattern, random) + " ")
+        found = pattern.search(" " + generate_match(pattern.pattern, random) + " ")
         value = found and found.string[slice(*_secret_span(found))]
         if value and re.search("[0-9]", value):
             return value

@@ -1,4 +1,4 @@
-"""Measure what the team memory tells unasked: run prompts over histories and count right and wrong memories. Half of
+"""Measure what the team memory adds to prompts: run prompts over histories and count right and wrong memories. Half of
 the prompts have no answer. Histories come from repositories that the caller names (`repositories`) or from the package
 (`builtin`)."""
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...team.briefing import TOLD_AT_ONCE, Briefing, Place, chosen
+from ...team.briefing import MOST_SHOWN, Briefing, Place, select_relevant
 from ...team.memory import TeamMemory
 from ...team.notes import Experience
 
@@ -20,7 +20,7 @@ KINDS = ("issue", "error", "how", "nothing")
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A prompt in a repository, and its answers: names of memories or prefixes of commit ids; empty if nothing should
-    be told. The kind "error" is the output of a failed command; other prompts are typed."""
+    be shown. The kind "error" is the output of a failed command; other prompts are typed."""
 
     repository: str
     kind: str
@@ -45,8 +45,9 @@ class PromptResult:
     prompt: Prompt
     found: list[Found]
 
-    def told(self, bar: float) -> list[Found]:
-        return chosen(self.found, bar)[:TOLD_AT_ONCE]
+    def select_shown(self, bar: float) -> list[Found]:
+        """Return the memories that a hook shows at this threshold of relevance."""
+        return select_relevant(self.found, bar)[:MOST_SHOWN]
 
 
 @dataclass(slots=True)
@@ -55,20 +56,20 @@ class Figures:
 
     prompts: int = 0
     with_answer: int = 0
-    told: int = 0
+    shown: int = 0
     right: int = 0
     recalled: int = 0
     first_three: int = 0
-    told_anyway: int = 0
+    shown_wrongly: int = 0
 
     @property
     def precision(self) -> float:
-        """Return the share of told memories that are right."""
-        return self.right / max(self.told, 1)
+        """Return the share of shown memories that are right."""
+        return self.right / max(self.shown, 1)
 
     @property
     def recall(self) -> float:
-        """Return the share of prompts with an answer for which a right memory was told."""
+        """Return the share of prompts with an answer for which a right memory was shown."""
         return self.recalled / max(self.with_answer, 1)
 
     @property
@@ -78,17 +79,17 @@ class Figures:
 
     @property
     def wrongly(self) -> float:
-        """Return the share of prompts without an answer for which something was told."""
-        return self.told_anyway / max(self.prompts - self.with_answer, 1)
+        """Return the share of prompts without an answer for which something was shown."""
+        return self.shown_wrongly / max(self.prompts - self.with_answer, 1)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "prompts": self.prompts,
             "with_answer": self.with_answer,
-            "precision": {"value": self.precision, "right": self.right, "of": self.told},
+            "precision": {"value": self.precision, "right": self.right, "of": self.shown},
             "recall": {"value": self.recall, "right": self.recalled, "of": self.with_answer},
             "told_although_nothing_fits": {
-                "value": self.wrongly, "told": self.told_anyway, "of": self.prompts - self.with_answer
+                "value": self.wrongly, "told": self.shown_wrongly, "of": self.prompts - self.with_answer
             },
             "right_among_first_three": {"value": self.recall_at_3, "right": self.first_three, "of": self.with_answer},
         }  # fmt: skip
@@ -111,15 +112,10 @@ def run_prompts(
         else:
             found = briefing.candidates(prompt.text, team, where)
         wanted = tuple(prompt.answers)
-        results.append(
-            PromptResult(
-                prompt,
-                [
-                    Found(one.id, one.text.partition("\n")[0], one.relevance, is_right(names_of(one), wanted))
-                    for one in found
-                ],
-            )
-        )
+        rated = [
+            Found(hit.id, hit.text.partition("\n")[0], hit.relevance, is_right(names_of(hit), wanted)) for hit in found
+        ]
+        results.append(PromptResult(prompt, rated))
         if on_progress is not None:
             on_progress(number, len(prompts))
     return results
@@ -132,30 +128,30 @@ def is_right(names: Iterable[str], wanted: tuple[str, ...]) -> bool:
 def measure(results: Iterable[PromptResult], bar: float) -> Figures:
     """Count results at one threshold of relevance."""
     figures = Figures()
-    for one in results:
-        told = one.told(bar)
-        right = sum(found.is_right for found in told)
+    for result in results:
+        shown = result.select_shown(bar)
+        right = sum(found.is_right for found in shown)
         figures.prompts += 1
-        figures.told += len(told)
+        figures.shown += len(shown)
         figures.right += right
-        if one.prompt.answers:
+        if result.prompt.answers:
             figures.with_answer += 1
             figures.recalled += right > 0
-            figures.first_three += any(found.is_right for found in one.found[:TOLD_AT_ONCE])
+            figures.first_three += any(found.is_right for found in result.found[:MOST_SHOWN])
         else:
-            figures.told_anyway += bool(told)
+            figures.shown_wrongly += bool(shown)
     return figures
 
 
 def mistakes(results: Iterable[PromptResult], bar: float) -> dict[str, list[str]]:
-    """List what was told wrongly and what was missed, one line per prompt."""
+    """List what was shown wrongly and what was missed, one line per prompt."""
     wrong, missed = [], []
-    for one in results:
-        text = " ".join(one.prompt.text.split())[:160]
-        told = one.told(bar)
-        errors = [found for found in told if not found.is_right]
+    for result in results:
+        text = " ".join(result.prompt.text.split())[:160]
+        shown = result.select_shown(bar)
+        errors = [found for found in shown if not found.is_right]
         if errors:
             wrong.append(f"{text} → {'; '.join(f'{found.title[:90]} ({found.relevance:.2f})' for found in errors)}")
-        if one.prompt.answers and len(errors) == len(told):
-            missed.append(f"{text} → {', '.join(sorted(one.prompt.answers))}")
+        if result.prompt.answers and len(errors) == len(shown):
+            missed.append(f"{text} → {', '.join(sorted(result.prompt.answers))}")
     return {"wrongly_told": wrong, "missed": missed}

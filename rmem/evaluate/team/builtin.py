@@ -1,5 +1,5 @@
-"""The small history that is part of the package, of four repositories of one company, and 164 prompts over it: what
-people told their agents, where `repositories` has what commits say."""
+"""The small history in the package: notes that people gave their agents in four repositories of one company, and 164
+prompts over it. `repositories` takes histories from commits instead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _lines(name: str) -> list[list[str]]:
 
 
 def history() -> list[tuple[str, Note]]:
-    """Return (name, note) of everything that the team learned."""
+    """Return (name, note) of every note of the team."""
     now = time.time()
     found = []
     for name, repository, kind, author, days, paths, text in _lines("history.tsv"):
@@ -54,7 +54,9 @@ def evaluate() -> list[PromptResult]:
     with Brain(":memory:") as brain:
         team = TeamMemory(brain, author="reader@acme.io")
         names = {team.remember(note).memory_id: name for name, note in history()}
-        return run_prompts(prompts(), team, lambda prompt: _repository(prompt.repository), lambda one: [names[one.id]])
+        return run_prompts(
+            prompts(), team, lambda prompt: _repository(prompt.repository), lambda experience: [names[experience.id]]
+        )
 
 
 def _repository(name: str) -> str:

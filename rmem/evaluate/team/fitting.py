@@ -1,5 +1,5 @@
-"""Where the numbers of `team/relevance.py` come from: a logistic regression over the hits of prompts with known
-answers, and what it is worth on a repository that it has not seen."""
+"""Fit the weights of `team/relevance.py`: a logistic regression over the hits of prompts with known answers,
+cross-validated on repositories that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ...team.briefing import CONSIDERED, TOLD_KINDS, question_of_failure, reads_like_work
+from ...team.briefing import CONSIDERED, SHOWN_KINDS, question_of_failure, reads_like_work
 from ...team.relevance import FEATURES, features
 from . import Found, Prompt, PromptResult, is_right
 from .repositories import Histories, commits_of
@@ -49,7 +49,7 @@ def examples(histories: Histories) -> list[Example]:
         if not failure and not reads_like_work(prompt.text):
             found.append(Example(prompt, [], np.empty((0, len(FEATURES)))))
             continue
-        hits = histories.team.search(question, repository=histories.places[prompt.repository], kinds=TOLD_KINDS)
+        hits = histories.team.search(question, repository=histories.places[prompt.repository], kinds=SHOWN_KINDS)
         wanted = tuple(prompt.answers)
         rated = [
             Found(hit.memory.memory_id, hit.text.partition("\n")[0], 0.0, is_right(commits_of(hit.memory), wanted))
@@ -61,8 +61,8 @@ def examples(histories: Histories) -> list[Example]:
 
 def fit(known: Sequence[Example]) -> Curve:
     """Fit a penalised logistic regression by Newton's method."""
-    lines = np.vstack([one.lines for one in known])
-    right = np.array([found.is_right for one in known for found in one.found], np.float64)
+    lines = np.vstack([example.lines for example in known])
+    right = np.array([found.is_right for example in known for found in example.found], np.float64)
     mean, deviation = lines.mean(axis=0), lines.std(axis=0)
     deviation[deviation == 0] = 1.0
     standardised = np.column_stack([np.ones(len(lines)), (lines - mean) / deviation])
@@ -80,11 +80,11 @@ def fit(known: Sequence[Example]) -> Curve:
 
 def cross_validate(known: Sequence[Example]) -> list[PromptResult]:
     """Rate the hits of every prompt with a curve fitted on the other repositories (leave one out)."""
-    names = dict.fromkeys(one.prompt.repository for one in known)
-    curves = {name: fit([one for one in known if one.prompt.repository != name]) for name in names}
+    names = dict.fromkeys(example.prompt.repository for example in known)
+    curves = {name: fit([example for example in known if example.prompt.repository != name]) for name in names}
     results = []
-    for one in known:
-        relevances = curves[one.prompt.repository].relevances(one.lines).tolist()
-        rated = [replace(found, relevance=value) for found, value in zip(one.found, relevances, strict=True)]
-        results.append(PromptResult(one.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
+    for example in known:
+        relevances = curves[example.prompt.repository].relevances(example.lines).tolist()
+        rated = [replace(found, relevance=value) for found, value in zip(example.found, relevances, strict=True)]
+        results.append(PromptResult(example.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
     return results

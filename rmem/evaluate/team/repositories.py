@@ -1,5 +1,5 @@
-"""Prompts over the histories of real repositories, which are imported into a temporary store as `rmem import git` does,
-with recorded sessions if there are any."""
+"""Run prompts over the histories of real repositories, imported into a temporary store as `rmem import git` does, with
+recorded sessions if there are any."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Histories:
     def evaluate(self, on_progress: Progress | None = None) -> list[PromptResult]:
         report = None if on_progress is None else lambda done, total: on_progress("Asking", done, total)
         place_of = lambda prompt: self.places[prompt.repository]  # noqa: E731
-        return run_prompts(self.prompts, self.team, place_of, lambda one: commits_of(one.memory), report)
+        return run_prompts(self.prompts, self.team, place_of, lambda experience: commits_of(experience.memory), report)
 
 
 def commits_of(memory: Memory) -> list[str]:
@@ -74,7 +74,7 @@ def _prompt(data: Any) -> Prompt:
     if data["kind"] not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)}, got {data['kind']!r}", field="kind")
     answers = data.get("answers", [])
-    if not isinstance(answers, list) or not all(isinstance(one, str) and len(one) >= 7 for one in answers):
+    if not isinstance(answers, list) or not all(isinstance(answer, str) and len(answer) >= 7 for answer in answers):
         raise InputError(f"answers must be a list of commit ids (7 digits at least), got {answers!r}", field="answers")
     if bool(answers) == (data["kind"] == "nothing"):
         raise InputError('answers must be empty for the kind "nothing", and for no other', field="answers")
@@ -82,7 +82,7 @@ def _prompt(data: Any) -> Prompt:
 
 
 @contextmanager
-def imported(
+def import_histories(
     paths: Sequence[Path],
     prompts: Sequence[Prompt],
     *,
@@ -92,9 +92,9 @@ def imported(
     """Import repositories and sessions (agent and folder of each) into a temporary memory; keep the prompts about
     these repositories."""
     found = [_repository(path) for path in paths]
-    names = dict.fromkeys(one.repository for one in prompts)
+    names = dict.fromkeys(prompt.repository for prompt in prompts)
     places = {name: place for name in names if (place := _find_repository(name, found)) is not None}
-    chosen = [one for one in prompts if one.repository in places]
+    chosen = [prompt for prompt in prompts if prompt.repository in places]
     if not chosen:
         others = ", ".join(names)
         raise InputError(f"none of the prompts is about these repositories, but about {others}", field="prompts")
@@ -122,6 +122,6 @@ def _repository(path: Path) -> Repository:
 
 def _find_repository(name: str, found: Sequence[Repository]) -> Repository | None:
     """Return the repository that prompts call "pallets/click", by its id or its folder."""
-    by_id = (one for one in found if one.id == name or one.id.endswith(f"/{name}"))
-    by_folder = (one for one in found if one.root.name == name.rpartition("/")[2])
+    by_id = (candidate for candidate in found if candidate.id == name or candidate.id.endswith(f"/{name}"))
+    by_folder = (candidate for candidate in found if candidate.root.name == name.rpartition("/")[2])
     return next(chain(by_id, by_folder), None)

@@ -25,8 +25,8 @@ async def activity(
     access: Annotated[Access, Depends(allowed(Role.READ))],
     since: Annotated[float, Query(ge=0, description="Seconds since the epoch.")],
 ) -> Response:
-    """Memories that were written, for everybody who may see them. What the audit log says: administrators see all,
-    others what they did themselves. Recalls that this server answered, for administrators."""
+    """Lists new memories that the caller may see; entries of the audit log (administrators see all, others their own);
+    and, for administrators, recalls that this server answered."""
     return json_response(await access.read(_activity, access, since))
 
 

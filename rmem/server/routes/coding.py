@@ -23,13 +23,13 @@ from ...team.briefing import (
     HEADING,
     PROMPT_BUDGET,
     Briefing,
-    Section,
-    fitted,
+    BriefingSection,
+    experience_section,
+    fit_budget,
     format_experience,
-    section_of,
-    text_of,
+    render_sections,
 )
-from ...team.events import Event, Kind
+from ...team.events import Event, EventKind
 from ...team.identity import Repository, author, repository, repository_id
 from ...team.memory import TeamMemory
 from ...team.notes import Experience
@@ -69,7 +69,7 @@ def _sessions(access: Access) -> Sessions:
 
 
 def _place(access: Access, named: str | None) -> Repository | str | None:
-    """A repository; with its clone, if this is one's own store and the clone is known."""
+    """Return a repository; with its clone if this is the user's own store and the clone is known."""
     if not named:
         return None
     id = repository_id(checks.name("repository", named))
@@ -84,7 +84,7 @@ def _place(access: Access, named: str | None) -> Repository | str | None:
 
 @router.get("/repositories", response_model=documents.CodingRepositoriesAnswer, summary="Repositories with memories")
 async def repositories(access: Reader) -> Response:
-    """Those of the newest memories, with how many of these each has. `here` is the one that `rmem ui` runs in."""
+    """Lists the repositories of the newest memories, with their counts. `here` is the one that `rmem ui` runs in."""
     return json_response(await access.read(_repositories, access))
 
 
@@ -104,14 +104,14 @@ def _repositories(access: Access) -> Document:
 # What is told
 
 
-@router.get("/briefing", response_model=documents.InjectionAnswer, summary="What a new session would be told now")
+@router.get("/briefing", response_model=documents.InjectionAnswer, summary="What a new session would be shown now")
 async def briefing(access: Reader, repository: Named = None) -> Response:
-    """Nothing is noted as told. `told` is false for lines that the budget has no room for."""
+    """Nothing is recorded as shown. `told` is false for lines that do not fit into the budget."""
     return json_response(await access.read(_briefing, access, repository))
 
 
 def _briefing(access: Access, named: str | None) -> Document:
-    event = Event("preview", "preview", Kind.SESSION_START, "preview", "", 0.0)
+    event = Event("preview", "preview", EventKind.SESSION_START, "preview", "", 0.0)
     sections = Briefing(access.brain, _sessions(access)).sections(event, _team(access), _place(access, named))
     return _injection(sections, BUDGET - len(HEADING), HEADING)
 
@@ -120,12 +120,12 @@ def _briefing(access: Access, named: str | None) -> Document:
     "/injection",
     response_model=documents.InjectionAnswer,
     openapi_extra=body_schema(forms.InjectionForm),
-    summary="What a prompt, or a command that fails, would be told now",
+    summary="What a prompt or a failed command would be shown now",
 )
 async def injection(
     access: Reader, form: Annotated[Document, Depends(json_body(forms.InjectionForm, "a prompt"))]
 ) -> Response:
-    """Nothing is noted as told. `considered` has what was found, also below the `bar` of relevance."""
+    """Nothing is recorded as shown. `considered` has all memories found, also those below the `bar` of relevance."""
     return json_response(await access.read(_fitting, access, form))
 
 
@@ -146,7 +146,7 @@ def _fitting(access: Access, form: Document) -> Document:
         )
     else:
         raise InputError("prompt must be given, or output of a command that fails", field="prompt")
-    answer = _injection([section_of(relevant)], PROMPT_BUDGET)
+    answer = _injection([experience_section(relevant)], PROMPT_BUDGET)
     shown = {line["memory_id"] for section in answer["sections"] for line in section["lines"] if line["told"]}
     return {
         **answer,
@@ -163,10 +163,10 @@ def _fitting(access: Access, form: Document) -> Document:
     }
 
 
-def _injection(sections: list[Section], budget: int, heading: str = "") -> Document:
-    kept = fitted(sections, budget)
+def _injection(sections: list[BriefingSection], budget: int, heading: str = "") -> Document:
+    kept = fit_budget(sections, budget)
     fits = {line for section in kept for line in section.lines}
-    text = heading + text_of(kept) if kept else ""
+    text = heading + render_sections(kept) if kept else ""
     return {
         "text": text,
         "tokens": estimate_tokens(text),
@@ -192,9 +192,9 @@ def _injection(sections: list[Section], budget: int, heading: str = "") -> Docum
     }
 
 
-@router.get("/ledger", response_model=documents.LedgerAnswer, summary="What sessions were told, in tokens")
+@router.get("/ledger", response_model=documents.LedgerAnswer, summary="What sessions were shown, in tokens")
 async def ledger(access: Reader, repository: Named = None) -> Response:
-    """By session, the latest first, of the last 30 days. Administrators see all, others what was told in their name.
+    """Groups the last 30 days by session, latest first. Administrators see all, others what was shown in their name.
     Tokens are estimated from the memories as they are now."""
     return json_response(await access.read(_ledger, access, repository))
 
@@ -227,7 +227,7 @@ def _cost(memory: Memory) -> int:
 
 
 def _injected(access: Access, since: float) -> list[AuditEntry]:
-    """What was told to agents, the newest first, as far as whoever asks may know."""
+    """Return what was shown to agents, newest first, as far as the caller may see it."""
     store = access.brain.store
     if not isinstance(store, AuditLog):
         return []
@@ -242,8 +242,8 @@ def _injected(access: Access, since: float) -> list[AuditEntry]:
 async def replay(
     access: Reader, session: Annotated[str, Query(min_length=1, max_length=512)], agent: str | None = None
 ) -> Response:
-    """What it remembered and was told; on one's own store also what it was asked, edited and ran, as far as that is
-    still kept."""
+    """Returns what a session remembered and was shown; on the user's own store also its prompts, edits and commands, as
+    far as they are still stored."""
     return json_response(await access.read(_replay, access, session, agent))
 
 
@@ -285,10 +285,10 @@ def _event(when: float, kind: str, text: str, memory: Memory | None = None) -> D
 # The review inbox
 
 
-@router.get("/review", response_model=documents.ReviewAnswer, summary="What somebody should look at")
+@router.get("/review", response_model=documents.ReviewAnswer, summary="Memories to review")
 async def inbox(access: Reader, repository: Named = None) -> Response:
     """Pairs that contradict each other or say the same (among the newest memories), memories about files that are gone
-    or changed a lot (where the clone is on this machine), and what you said that may be a rule."""
+    or changed a lot (where the clone is on this machine), and statements of yours that may be rules."""
     return json_response(await access.read(_inbox, access, repository))
 
 
@@ -322,8 +322,8 @@ def _inbox(access: Access, named: str | None) -> Document:
 async def decide(
     access: Writer, form: Annotated[Document, Depends(json_body(forms.ReviewForm, "a decision"))]
 ) -> Response:
-    """`accept` makes a rule of what waits; `supersede` lets `memory_id` hold no longer because of `other`, `restore`
-    lets it hold again; `dismiss` says that nothing is wrong, for the reason `why`. To remove a memory, forget it."""
+    """`accept` makes a pending statement a rule; `supersede` marks `memory_id` as replaced by `other`, `restore` undoes
+    that; `dismiss` closes the entry as harmless, for the reason `why`. To remove a memory, forget it."""
     return json_response(await access.write(_decided, access, form))
 
 

@@ -30,12 +30,12 @@ _AROUND, _SAME_TIME = 4, 1000  # neighbours on each side; memories of one time a
 @router.get(
     "/connections/{memory_id:path}",
     response_model=documents.ConnectionsAnswer,
-    summary="Versions of a memory, what says the same or contradicts it, its session, and what would go with it",
+    summary="Versions of a memory, its session, its duplicates and contradictions, and the facts that only it states",
 )
 async def connections(access: Annotated[Access, Depends(allowed(Role.READ))], memory_id: str) -> Response:
-    """`versions` are memories that superseded one another, `earlier` what this one said before it was edited, both the
-    oldest first. `around` is this memory between its neighbours in the session; those of one time stand as they
-    were remembered. `lost` are facts that no other memory says."""
+    """`versions` are memories that superseded one another, `earlier` the texts of this one before edits, both oldest
+    first. `around` is this memory between its neighbours in the session; those of one time are in the order in which
+    they were remembered. `lost` are facts that no other memory states."""
     return json_response(await access.read(_connections, access, memory_id))
 
 

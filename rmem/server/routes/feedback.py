@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, HTTPException, Response
 from ... import checks
 from ...brain import Brain
 from ...errors import InputError
-from ...evaluate import judged
+from ...evaluate import feedback_set
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["feedback"], response
 Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 EMBEDDERS = ("static", "minilm")
-"""Those that need no other machine."""
+"""Embedders that run locally."""
 _RANKED = 200
 
 
@@ -36,7 +36,7 @@ async def feedback(
     access: Writer,
     form: Annotated[Document, Depends(json_body(forms.FeedbackForm, "feedback"))],
 ) -> Response:
-    """A recall can be judged as long as it is one of the last of its workspace since the server was started."""
+    """Accepts feedback on the last recalls of the workspace since the server was started."""
     return json_response(await access.write(_add_feedback, access, form), 201)
 
 
@@ -61,17 +61,17 @@ def _add_feedback(access: Access, form: Document) -> Document:
 
 @router.get("/evaluation", response_model=documents.EvaluationAnswer, summary="Judged questions, and runs of them")
 async def evaluation(access: Reader) -> Response:
-    """A question with a useful hit is part of the set. Administrators are told the questions."""
+    """The set holds each question that had a useful hit. Only administrators see the questions."""
     return json_response(await access.read(_evaluation, access))
 
 
 def _evaluation(access: Access) -> Document:
-    questions = judged.question_set(access.brain.store.feedback()).questions
+    questions = feedback_set.question_set(access.brain.store.feedback()).questions
     listed = [{"question": question.text, "relevant": list(question.relevant)} for question in questions]
     return {
         "count": len(questions),
         "questions": listed if access.role >= Role.ADMIN else [],
-        "runs": judged.runs(access.brain),
+        "runs": feedback_set.runs(access.brain),
     }
 
 
@@ -79,14 +79,15 @@ def _evaluation(access: Access) -> Document:
     "/evaluation",
     response_model=documents.EvaluationRunAnswer,
     openapi_extra=body_schema(forms.EvaluationForm),
-    summary="Ask the judged questions again, and keep the figures",
+    summary="Run the judged questions again and store the figures",
 )
 async def evaluate(
     access: Writer, form: Annotated[Document, Depends(json_body(forms.EvaluationForm, "an evaluation"))]
 ) -> Response:
-    """With `settings` of recall, else as it is. What was learned from the same feedback does not count."""
+    """Uses the given `settings` of recall, or the defaults. Learning from feedback is off in a run, since it would be
+    measured on its own training data."""
     given = checks.json_object("settings", form.get("settings") or {})
-    return json_response(await access.write(lambda: judged.run(access.brain, given, who=access.member)))
+    return json_response(await access.write(lambda: feedback_set.run(access.brain, given, who=access.member)))
 
 
 @router.post(
@@ -98,7 +99,7 @@ async def evaluate(
 async def ranking(
     access: Reader, form: Annotated[Document, Depends(json_body(forms.RankingForm, "a ranking"))]
 ) -> Response:
-    """The first 200 hits are embedded anew for this one question; nothing is kept."""
+    """The first 200 hits are embedded again for this question; nothing is stored."""
     checks.one_of("embedder", form["embedder"], EMBEDDERS)
     return json_response(await access.read(_rank, access, form))
 

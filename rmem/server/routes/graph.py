@@ -30,7 +30,7 @@ _LATER = 1_000_000  # entries that pages may pass over
 
 
 def graph_of(access: Access, where: str | None = None) -> Graph:
-    """The graph as whoever asks may see it; what they state carries their name."""
+    """Return the graph that the caller may see; facts that they state carry their name."""
     scope = Scope(partial(is_visible, access), {"actor": access.member})
     return Graph(access.brain, None if where is None else where_of(where), scope)
 
@@ -45,8 +45,8 @@ class GraphParameters(BaseModel):
 
 
 class TimedParameters(GraphParameters):
-    at: Annotated[str | None, Field(description="What was true then; now, if nothing is said.")] = None
-    believed: Annotated[str | None, Field(description="As far as it was known then.")] = None
+    at: Annotated[str | None, Field(description="Facts that were true at this time; default: now.")] = None
+    believed: Annotated[str | None, Field(description="Only what was known at this time.")] = None
 
     def times(self) -> dict[str, Any]:
         return {"at": moment_of(self.at), "believed": moment_of(self.believed)}
@@ -156,7 +156,7 @@ async def size(access: Reader, parameters: Annotated[GraphParameters, Query()]) 
 
 @router.get("/facts", response_model=documents.FactsAnswer, summary="What is true, or was")
 async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()]) -> Response:
-    """Now, or at a time (`at`), as far as it was known at a time (`believed`); with `history` also what is over."""
+    """Returns facts true now or at the time `at`, as known at the time `believed`; with `history` also ended ones."""
     named = {"history": parameters.history, "likely": parameters.likely, **parameters.times()}
 
     def question(graph: Graph) -> Document:
@@ -176,7 +176,7 @@ async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()])
 @router.get(
     "/facts/{fact_id:path}/explain",
     response_model=documents.FactExplanationAnswer,
-    summary="The sentence that says a fact, and other facts of its subject and relation",
+    summary="The sentence that states a fact, and other facts of its subject and relation",
 )
 async def explain(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(access, parameters, lambda graph: _explanation(graph.explain(fact_id)))
@@ -184,12 +184,12 @@ async def explain(access: Reader, fact_id: str, parameters: Annotated[GraphParam
 
 @router.get("/facts/{fact_id:path}", response_model=documents.FactAnswer, summary="One fact")
 async def fact(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
-    """Its id holds a `#`, which is `%23` in a path."""
+    """The id of a fact contains a `#`, which is `%23` in a path."""
     return await _answer(access, parameters, lambda graph: graph.get(fact_id).to_dict())
 
 
 @router.get(
-    "/memories/{memory_id:path}", response_model=documents.FactsOfMemoryAnswer, summary="The facts that a memory says"
+    "/memories/{memory_id:path}", response_model=documents.FactsOfMemoryAnswer, summary="The facts that a memory states"
 )
 async def of_memory(access: Reader, memory_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(access, parameters, lambda graph: {"facts": _to_documents(graph.of_memory(memory_id))})
@@ -337,7 +337,7 @@ async def communities(access: Reader, parameters: Annotated[CommunitiesParameter
     summary="State a fact",
 )
 async def add(access: Writer, form: Annotated[Document, Depends(json_body(forms.FactForm, "a fact"))]) -> Response:
-    """It is kept as a memory of the type `fact`."""
+    """Stored as a memory of the type `fact`."""
     check_new(access, {"place": form.get("place")})
     return await _state(access, lambda graph: graph.add(**form))
 

@@ -110,7 +110,7 @@ async def quality(
 
 @router.get("/examination", response_model=documents.ExaminationAnswer, summary="Whether the store is sound")
 async def examination(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> Response:
-    """What `rmem doctor` finds, which reads all of the store; on one's own store also whether hooks and sharing work.
+    """Runs `rmem doctor`, which reads the whole store; on the user's own store it also checks hooks and sharing.
     `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered."""
     return json_response(await access.read(_examine, access))
 

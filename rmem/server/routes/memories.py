@@ -89,7 +89,7 @@ async def recall(request: Request, access: Reader) -> Response:
     summary="Remember one memory, or a list of them",
 )
 async def remember(request: Request, access: Writer) -> Response:
-    """All of a list are kept or none. When the answer arrives they are on disk and can be recalled."""
+    """All memories of a list are stored, or none. When the answer arrives they are on disk and can be recalled."""
     body = parse_json(await request.body())
     items = body if isinstance(body, list) else [body]
     if not 0 < len(items) <= MOST_AT_ONCE:
@@ -212,7 +212,7 @@ def _forget(access: Access, memory_id: str) -> bool:
 async def forget_many(
     access: Writer, form: Annotated[Document, Depends(json_body(forms.ForgetForm, "what is to be forgotten"))]
 ) -> Response:
-    """A `subject` needs the role ADMIN: it also searches what others remember. `dry_run` only tells the ids."""
+    """A `subject` needs the role ADMIN: it also searches what others remember. `dry_run` only returns the ids."""
     dry_run = checks.flag("dry_run", form.get("dry_run", False))
     if ("where" in form) == ("subject" in form):
         raise InputError("one of where and subject must be given, not both", field="where")
@@ -356,8 +356,8 @@ async def memories(request: Request, access: Reader, listing: Annotated[Listing,
 
 
 def _list(access: Access, listing: Listing) -> Document:
-    """A page of memories. A cursor tells what the last one is sorted by and how many equal ones were told, so that
-    nothing is passed over or told twice when others write between two pages."""
+    """Return a page of memories. A cursor has the sort value of the last one and the number of equal ones returned, so
+    that none is skipped or repeated when others write between two pages."""
     store, where = access.brain.store, listing.filter()
     bound, value = _BOUNDS[listing.order], _SORTED[listing.order]
     edge, told_there, rest = None, 0, where

@@ -28,8 +28,8 @@ async def pull(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     repository: Annotated[list[str], Query(description="A repository that you have; repeatable.")] = [],  # noqa: B006
 ) -> Response:
-    """Ask again with `next` while there is `more`. Of repositories, those are told of that the workspace shares and
-    that you have or were given by an administrator."""
+    """Repeat the request with `next` while `more` is true. Only changes of repositories are returned that the workspace
+    shares and that you have or were given by an administrator."""
     return json_response(await access.read(_changes, access, after, limit, repository))
 
 
@@ -55,8 +55,8 @@ async def push(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
     form: Annotated[Document, Depends(json_body(forms.SyncForm, "changes"))],
 ) -> Response:
-    """Told twice, it changes nothing twice. Each memory is taken in by itself: `refused` says which were not and why,
-    `memories` how those are now that are not as they were brought."""
+    """Idempotent. Each memory is accepted separately: `refused` lists those that were not, with the reason, `memories`
+    those whose stored state differs from what was sent."""
     return json_response(await access.write(_admitted, access, form))
 
 

@@ -55,7 +55,7 @@ class Statement(BaseModel):
     query: str = Field(min_length=1, examples=["SELECT task FROM debug_memory WHERE id = $1"])
     params: list[Any] | dict[str, Any] | None = None
     param_types: list[str | None] | dict[str, str] | None = Field(
-        None, description="Types of parameters that JSON does not tell, such as timestamptz."
+        None, description="Types of parameters that JSON cannot express, such as timestamptz."
     )
     timeout_ms: StrictInt | None = Field(None, ge=1, description="No longer than the server allows.")
 
@@ -190,7 +190,7 @@ def _answered(access: Access, body: Statement, form: str | None, timeout: float)
 
 
 def _record(access: Access, statement: str, tables: list[str], rows: int) -> None:
-    """Tell the audit log of a write, after it was committed and before it is answered; never which values."""
+    """Record a write in the audit log, after the commit and before the answer, without its values."""
     store, token = access.brain.store, access.token_id
     store.record(access.member, "sql", statement=statement, tables=tables, rows=rows, token=token)
 
@@ -232,7 +232,7 @@ async def ingest(
     request: Request,
     table: TableName,
     access: Writer,
-    index: Annotated[list[str] | None, Query(description="Columns to index, where the body does not tell.")] = None,
+    index: Annotated[list[str] | None, Query(description="Columns to index, if the body does not name them.")] = None,
 ) -> Response:
     """Append rows, all or none: columns as JSON, one JSON object to a line, or an Arrow stream."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -293,7 +293,7 @@ def _columns_of_lines(raw: bytes) -> dict[str, list[Any]]:
 
 
 def _form(accept: str) -> str | None:
-    """Which stream a caller asked for, if any."""
+    """Return the stream format that the Accept header requests; None for JSON."""
     wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     return next((form for form in wanted if form in (NDJSON, ARROW, CSV)), None)
 
@@ -307,7 +307,7 @@ def _streamed(first: Result, batches: Iterator[Result], form: str) -> Response:
 
 
 def _lines(first: Result, batches: Iterable[Result]) -> Iterator[bytes]:
-    """A line with the columns, one with an array for each row, and a last one that tells that the answer is whole."""
+    """Yield a line with the columns, an array for each row, and a last line that marks the answer as complete."""
     yield _line({"columns": first.columns, "types": answer_types(first)})
     count = 0
     try:
@@ -337,7 +337,7 @@ def _arrow(batches: Iterable[Result]) -> Iterator[bytes]:
 
 
 class _Pieces:
-    """What an Arrow writer has written since it was last asked."""
+    """Return what an Arrow writer has written since the last call."""
 
     closed = False
 

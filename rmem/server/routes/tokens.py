@@ -39,7 +39,7 @@ def list_tokens(access: Admin, limit: Limit = 1000, cursor: Cursor = None) -> di
 
 @router.post("/tokens", status_code=201, responses=CHANGING)
 def create_token(body: NewToken, access: Admin) -> dict[str, Any]:
-    """Make a token for a member. It is told in this answer and never again."""
+    """Make a token for a member. Only this answer contains it; it cannot be read again."""
     workspace = None
     if body.workspace is not None:
         record = access.service.control.workspace(access.org, body.workspace)

@@ -143,7 +143,7 @@ def next_span(connection: sqlite3.Connection, last: int, owner: Owner = MEMORIES
     covered = chain[-1][1] if chain else 0
     if last <= covered:
         return None
-    taken = segments.swallowed([span[2] for span in chain], last - covered)
+    taken = segments.count_to_absorb([span[2] for span in chain], last - covered)
     return chain[-taken][0] if taken else covered + 1, last
 
 

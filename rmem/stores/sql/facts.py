@@ -78,7 +78,7 @@ def read(
     limit: int | None = None,
 ) -> list[StoredFact]:
     """Return the facts that have one of the given ids of each kind, in the order of storage."""
-    blind = vault.disguises() if vault.opens else None
+    blind = vault.blind_term_lookup() if vault.opens else None
     found: list[StoredFact] = []
     kinds: dict[str, list[Any]] = {
         "f.subject": _with_blind_ids(subjects, blind),
@@ -138,7 +138,7 @@ def _to_fact(row: tuple[Any, ...], vault: Vault) -> StoredFact | None:
 def known(connection: Connection, vault: Vault, ids: Sequence[int]) -> dict[int, str]:
     """Return the names of the entities among some ids."""
     names: dict[int, str] = {}
-    blind = vault.disguises() if vault.opens else None
+    blind = vault.blind_term_lookup() if vault.opens else None
     for at in range(0, len(ids), _PART):
         part = _with_blind_ids(ids[at : at + _PART], blind)
         for column in ("object", "subject"):  # a name as subject takes precedence

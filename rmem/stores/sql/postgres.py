@@ -50,7 +50,7 @@ from .postgres_search import PostgresCandidates
 from .postgres_vectors import HnswIndex
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
-from .records import Dialect, SqlRecords
+from .records import SqlRecords, StoreDialect
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class PostgresRecordStore(SqlRecords, Forking):
     disk. `replicas` are addresses of streaming replicas that answer recalls while they are at most `staleness` seconds
     behind; the address may name them too, as `?replica=…&staleness=5`."""
 
-    dialect = Dialect(
+    dialect = StoreDialect(
         touch="INSERT INTO access (born, last, count) SELECT m.born, t.last, t.count "
         "FROM unnest(?::float8[], ?::bigint[], ?::text[]) t(last, count, id), "
         "LATERAL (SELECT born FROM memories WHERE id = t.id LIMIT 1) m "  # LIMIT: look up each by the index
@@ -464,7 +464,7 @@ class PostgresRecordStore(SqlRecords, Forking):
         self.vault.follow(wrapped)
         self.vault.check()
         hidden = bool(wrapped) and not self.vault.opens
-        return condition(where, hides_sealed=hidden, disguises=self.vault.disguises())
+        return condition(where, hides_sealed=hidden, blind_term_lookup=self.vault.blind_term_lookup())
 
     def select(
         self, where: Filter | None = None, *, order: Order = "oldest", limit: int | None = None, offset: int = 0

@@ -102,7 +102,7 @@ def _add_postings(
     terms: Sequence[int],
     store: PostgresRecordStore,
 ) -> None:
-    wanted = signed(np.array(with_blind_terms(terms, store.vault.disguises()), np.uint64))
+    wanted = signed(np.array(with_blind_terms(terms, store.vault.blind_term_lookup()), np.uint64))
     found = connection.execute(_POSTINGS, (wanted, list(at))).fetchall() if wanted else []
     if found:
         hashes = unsigned([term for term, _, _ in found])

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...filters import Filter
-from ...index.columns import marks_asked
-from ...index.postings import Disguises
+from ...index.columns import required_hashes
+from ...index.postings import BlindTermLookup
 from ...index.text_features import SEALED
 from .postgres_rows import signed
 
@@ -31,14 +31,14 @@ class Condition(NamedTuple):
         return f" AND {self.text}" if self.text else ""
 
 
-def condition(where: Filter, *, hides_sealed: bool, disguises: Disguises | None) -> Condition:
+def condition(where: Filter, *, hides_sealed: bool, blind_term_lookup: BlindTermLookup | None) -> Condition:
     parts: list[tuple[str, Any]] = []
     for column in ("agent", "type", "session", "actor", "tier"):
         names = getattr(where, column)
         if names:
             parts.append((f"m.{column} = ANY(?)", list(names)))
-    for alternatives in marks_asked(where):
-        terms = signed(np.array(with_blind_terms(alternatives, disguises), np.uint64))
+    for alternatives in required_hashes(where):
+        terms = signed(np.array(with_blind_terms(alternatives, blind_term_lookup), np.uint64))
         parts.append(("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))", terms))
     for column, low, high in (
         ("step", where.min_step, where.max_step),
@@ -61,11 +61,11 @@ def condition(where: Filter, *, hides_sealed: bool, disguises: Disguises | None)
     return Condition(" AND ".join(text for text, _ in parts), tuple(value for _, value in parts))
 
 
-def with_blind_terms(terms: Sequence[int], disguises: Disguises | None) -> list[int]:
+def with_blind_terms(terms: Sequence[int], blind_term_lookup: BlindTermLookup | None) -> list[int]:
     """Return terms with their blind forms in encrypted memories."""
-    if disguises is None:
+    if blind_term_lookup is None:
         return list(terms)
-    return [known for term in terms for known in (term, *disguises(term))]
+    return [known for term in terms for known in (term, *blind_term_lookup(term))]
 
 
 def _square(difference: str) -> str:

@@ -100,7 +100,7 @@ class Follower:
         anew = (
             self.seen is None
             or now.generation != self.seen.generation
-            or self.index.crowded
+            or self.index.is_mostly_dead
             or not self.index.whole
             or (now.change > self.seen.change and self.seen.change + 1 < _first_change(connection, now))
         )

@@ -15,9 +15,9 @@ from ...forks import new_lock
 from ...index.analyser import Word, plain, question_words
 from ...index.bits import top
 from ...index.bm25 import K1, B, idf
-from ...index.candidate_source import Asked, CandidateSource, Gathered
+from ...index.candidate_source import CandidateRequest, CandidateSource, Gathered
 from ...index.filtered_rows import FilteredRows
-from ...index.vocabulary import Vocabulary, WordVectors, needing
+from ...index.vocabulary import Vocabulary, WordVectors, rare_words
 from .postgres_candidates import load_candidates
 from .postgres_filters import Condition, with_blind_terms
 from .postgres_index import TenantState, dimension_of, state
@@ -90,28 +90,28 @@ class PostgresCandidates(CandidateSource):
         return sorted(actor for (actor,) in found)
 
     def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        asked = (tuple(words), floor, most)
-        if asked not in self._relatives:
-            rare = needing(words, self.holding([term for word in words for term in word.hashes]), self.size)
+        key = (tuple(words), floor, most)
+        if key not in self._relatives:
+            rare = rare_words(words, self.row_counts([term for word in words for term in word.hashes]), self.size)
             found = self._store.read(
                 lambda connection: self._store.vocabulary.relatives(connection, self._now, rare, floor, most)
             )
-            self._relatives[asked] = dict(zip(rare, found, strict=True))
-        return self._relatives[asked]
+            self._relatives[key] = dict(zip(rare, found, strict=True))
+        return self._relatives[key]
 
-    def holding(self, terms: Sequence[int]) -> dict[int, int]:
-        return self._store.read(lambda connection: self._holding(connection, terms))
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
+        return self._store.read(lambda connection: self._row_counts(connection, terms))
 
-    def _holding(self, connection: PostgresConnection, terms: Sequence[int]) -> dict[int, int]:
-        disguises = self._store.vault.disguises()
-        real = {known: term for term in terms for known in with_blind_terms([term], disguises)}
-        asked = signed(np.array(list(real), np.uint64))
+    def _row_counts(self, connection: PostgresConnection, terms: Sequence[int]) -> dict[int, int]:
+        blind_term_lookup = self._store.vault.blind_term_lookup()
+        real = {known: term for term in terms for known in with_blind_terms([term], blind_term_lookup)}
+        signed_terms = signed(np.array(list(real), np.uint64))
         sql = (
             "SELECT a.term, h.rows FROM unnest(?::bigint[]) a(term), "
             f"LATERAL (SELECT count(*) AS rows FROM {_HOLDING} p{self._join_sql}{self._inside.where}) h"
         )
         held = dict.fromkeys(terms, 0)
-        found = connection.execute(sql, (asked, *self._inside.values)).fetchall() if asked else []
+        found = connection.execute(sql, (signed_terms, *self._inside.values)).fetchall() if signed_terms else []
         for term, (_, count) in zip(unsigned([term for term, _ in found]).tolist(), found, strict=True):
             held[real[term]] += count
         return held
@@ -126,9 +126,11 @@ class PostgresCandidates(CandidateSource):
     def best_words(self, query: str, k: int) -> dict[int, float]:
         """Return {seq: score} of the best rows by BM25, best first."""
         words = question_words(query)
-        held = self.holding([term for word in words for term in word.hashes])
-        asked = [[(term, idf(self.size, held[term])) for term in word.hashes] for word in words]
-        return self._store.read(lambda connection: self._by_words(connection, Asked(words=asked, k1=K1, b=B), k))
+        held = self.row_counts([term for word in words for term in word.hashes])
+        weighted = [[(term, idf(self.size, held[term])) for term in word.hashes] for word in words]
+        return self._store.read(
+            lambda connection: self._by_words(connection, CandidateRequest(words=weighted, k1=K1, b=B), k)
+        )
 
     def best_vectors(self, query: npt.NDArray[np.float32], k: int) -> dict[int, float]:
         """Return {seq: cosine} of the nearest rows by the original vectors, best first."""
@@ -139,38 +141,38 @@ class PostgresCandidates(CandidateSource):
         best = top(exact, k)
         return dict(zip(seqs[best].tolist(), exact[best].tolist(), strict=True))
 
-    def gather(self, asked: Asked) -> FilteredRows:
-        return self._store.read(lambda connection: self._gather(connection, asked))
+    def gather(self, request: CandidateRequest) -> FilteredRows:
+        return self._store.read(lambda connection: self._gather(connection, request))
 
-    def _gather(self, connection: PostgresConnection, asked: Asked) -> FilteredRows:
-        held = {**self._holding(connection, asked.terms), **asked.held}
-        seqs = set(self._by_words(connection, asked, asked.side)) if asked.words else set()
-        seqs |= set(asked.seqs)
-        if asked.vector is not None:
-            seqs |= self._by_vector(connection, asked.vector, asked.side).keys()
-        for phrase in asked.phrases:
+    def _gather(self, connection: PostgresConnection, request: CandidateRequest) -> FilteredRows:
+        held = {**self._row_counts(connection, request.terms), **request.held}
+        seqs = set(self._by_words(connection, request, request.side)) if request.words else set()
+        seqs |= set(request.seqs)
+        if request.vector is not None:
+            seqs |= self._by_vector(connection, request.vector, request.side).keys()
+        for phrase in request.phrases:
             seqs |= self._with_phrase(connection, phrase)
-        if asked.span is not None:
-            seqs |= self._newest(connection, "m.time >= ? AND m.time <= ?", asked.span, asked.newest)
-        for actor in asked.actors:
-            seqs |= self._of_actor(connection, actor, asked.newest)
+        if request.span is not None:
+            seqs |= self._newest(connection, "m.time >= ? AND m.time <= ?", request.span, request.newest)
+        for actor in request.actors:
+            seqs |= self._of_actor(connection, actor, request.newest)
         index = load_candidates(
-            self._store, connection, sorted(seqs), asked.terms, self.dimension, self._inside, _AROUND
+            self._store, connection, sorted(seqs), request.terms, self.dimension, self._inside, _AROUND
         )
         return Gathered(index, self._store, self, held)
 
-    def _by_words(self, connection: PostgresConnection, asked: Asked, count: int) -> dict[int, float]:
-        disguises = self._store.vault.disguises()
+    def _by_words(self, connection: PostgresConnection, request: CandidateRequest, count: int) -> dict[int, float]:
+        blind_term_lookup = self._store.vault.blind_term_lookup()
         weighted = [
-            (number, known, (asked.k1 + 1) * weight)
-            for number, word in enumerate(asked.words)
+            (number, known, (request.k1 + 1) * weight)
+            for number, word in enumerate(request.words)
             for term, weight in word
-            for known in with_blind_terms([term], disguises)
+            for known in with_blind_terms([term], blind_term_lookup)
         ]
         if not weighted:
             return {}
-        level = asked.k1 * (1 - asked.b)
-        slope = asked.k1 * asked.b / max(self.average_length, 1e-9)
+        level = request.k1 * (1 - request.b)
+        slope = request.k1 * request.b / max(self.average_length, 1e-9)
         sql = (
             "WITH best AS (SELECT p.seq, a.word, max(a.weight * p.count / (p.count + ? + ? * p.length)) AS score "
             "FROM unnest(?::int[], ?::bigint[], ?::double precision[]) a(word, term, weight) "
@@ -198,13 +200,13 @@ class PostgresCandidates(CandidateSource):
             f"SELECT m.seq, 1 - ((m.embedding::{kind}) <=> ?::{kind}) FROM memories m WHERE m.tenant = {tenant} "
             f"AND m.embedding IS NOT NULL{self._inside.further} ORDER BY (m.embedding::{kind}) <=> ?::{kind} LIMIT ?"
         )
-        asked = HalfVector(query)
-        return dict(connection.execute(sql, (asked, *self._inside.values, asked, count)).fetchall())
+        half_vector = HalfVector(query)
+        return dict(connection.execute(sql, (half_vector, *self._inside.values, half_vector, count)).fetchall())
 
     def _with_phrase(self, connection: PostgresConnection, phrase: Sequence[Sequence[int]]) -> set[int]:
         """Return the newest rows that contain all words of a phrase."""
-        disguises = self._store.vault.disguises()
-        words = [signed(np.array(with_blind_terms(word, disguises), np.uint64)) for word in phrase]
+        blind_term_lookup = self._store.vault.blind_term_lookup()
+        words = [signed(np.array(with_blind_terms(word, blind_term_lookup), np.uint64)) for word in phrase]
         tests = " AND ".join("m.seq IN (SELECT p.seq FROM postings p WHERE p.term = ANY(?))" for _ in words)
         return self._newest(connection, tests, words, _MAX_PHRASE_ROWS)
 

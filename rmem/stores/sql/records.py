@@ -60,7 +60,7 @@ _FEW = 8  # of which there is a statement for each number
 _KIND = f"SELECT key, value FROM notes WHERE key IN {rows.KIND}"
 
 
-class Dialect(NamedTuple):
+class StoreDialect(NamedTuple):
     """The statements that differ between databases."""
 
     touch: str  # last, count, id
@@ -71,7 +71,7 @@ class Dialect(NamedTuple):
 class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed, IndexedStore):
     """A store with the tables of `stores/migrations.py`."""
 
-    dialect: ClassVar[Dialect]
+    dialect: ClassVar[StoreDialect]
     changes_kept: ClassVar[int]
     """How many of the latest entries of the change log are kept at least."""
 
@@ -632,7 +632,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         if self.encryption is None and self.vault.latest is not None and not index.hides_sealed:
             log.warning("without the key of this store its encrypted memories are left out of every answer")
         index.hides_sealed = not self.vault.opens
-        index.see_through(self.vault.disguises())
+        index.set_blind_term_lookup(self.vault.blind_term_lookup())
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -33,7 +33,7 @@ from .connection import Connection
 from .encrypted_rows import Seal
 from .file import DURABILITY, SqliteFile, is_undecodable, lenient
 from .receipts import put_once
-from .records import Dialect, SqlRecords
+from .records import SqlRecords, StoreDialect
 from .writer import GroupWriter
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class SqliteRecordStore(SqlRecords, Forking):
     then lose the newest memories, a crash of the process still loses none. `encryption` encrypts what is written from
     now on; None takes the master key of the environment, if there is one, and False none."""
 
-    dialect = Dialect(
+    dialect = StoreDialect(
         touch="INSERT INTO access (born, last, count) SELECT born, ?, ? FROM memories WHERE id = ? "
         "ON CONFLICT (born) DO UPDATE SET last = max(last, excluded.last), count = count + excluded.count",
         set_meta="INSERT INTO notes VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
@@ -84,7 +84,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file, self.touches, self.dialect.touch)
         self._snapshot = _Snapshot()
-        self._seen = _State(0, 0, 0)
+        self._seen = _FileState(0, 0, 0)
         self._loaded = False
         self._distrusted: int | None = None
         self._unpacked_rows: int | None = None  # rows and changes after the last segment; None before the first write
@@ -159,7 +159,7 @@ class SqliteRecordStore(SqlRecords, Forking):
 
         put = self._repeatable(memories, derived)
 
-        def work(connection: sqlite3.Connection) -> tuple[_State, list[Memory], Sequence[Derived], _State]:
+        def work(connection: sqlite3.Connection) -> tuple[_FileState, list[Memory], Sequence[Derived], _FileState]:
             before = _state(connection)
             return before, *put(connection), _state(connection)
 
@@ -266,7 +266,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         if self._distrusted is not None:
             self._try_write_segment(1)
 
-    def _is_at(self, state: _State) -> bool:
+    def _is_at(self, state: _FileState) -> bool:
         """Whether the index is at this state of the file."""
         return self._loaded and self.index.whole and self._seen == state
 
@@ -308,11 +308,11 @@ class SqliteRecordStore(SqlRecords, Forking):
                 self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
             for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
                 self.index.kill(seq)
-            if self.index.crowded:
-                self.index.adopt(segments.compacted(self.index))
+            if self.index.is_mostly_dead:
+                self.index.adopt(segments.compact_copy(self.index))
             self._seen, self._loaded = now, True
 
-    def _load(self, connection: sqlite3.Connection, now: _State, dimension: int | None) -> _State:
+    def _load(self, connection: sqlite3.Connection, now: _FileState, dimension: int | None) -> _FileState:
         """Fill the index from the segments; return the state of the file that it then has. Segments are only a cache:
         if they are unusable, the rows are read."""
         self.index.clear()
@@ -325,7 +325,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             self.index.clear()
             loaded = cache.Loaded(0, None, 1)
         self._distrusted = loaded.distrusted
-        return _State(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
+        return _FileState(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
 
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
@@ -508,18 +508,18 @@ class _Snapshot(local):
     connection: sqlite3.Connection | None = None
 
 
-class _State(NamedTuple):
+class _FileState(NamedTuple):
     """The state of a file: its last row, its last change, and how often it was re-embedded."""
 
     row: int
     change: int
     generation: int
 
-    def is_after(self, other: _State) -> bool:
+    def is_after(self, other: _FileState) -> bool:
         return (self.generation, self.row, self.change) > (other.generation, other.row, other.change)
 
 
-def _first_change(connection: sqlite3.Connection, now: _State) -> int:
+def _first_change(connection: sqlite3.Connection, now: _FileState) -> int:
     """Return the oldest entry of the change log; the next number if it is empty."""
     (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
     return now.change + 1 if first is None else int(first)
@@ -530,7 +530,7 @@ def _is_damage(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
 
 
-def _state(connection: sqlite3.Connection) -> _State:
+def _state(connection: sqlite3.Connection) -> _FileState:
     counters = dict(connection.execute(_COUNTERS).fetchall())
     (generation,) = connection.execute("PRAGMA user_version").fetchone()
-    return _State(counters.get("memories", 0), counters.get("changes", 0), generation)
+    return _FileState(counters.get("memories", 0), counters.get("changes", 0), generation)

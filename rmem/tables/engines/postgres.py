@@ -32,7 +32,7 @@ from .base import Engine, StaleCatalogueError, StatementPlan, TableChanges, fetc
 from .postgres_catalog import OWN
 from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
-from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, Link
+from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, TablesLink
 from .postgres_render import RenderedStatement, render
 from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopt_value, copy_value, type_of
 
@@ -47,7 +47,7 @@ class PostgresEngine(Engine, Forking):
     def __init__(self, address: str, *, tenant: str, connections: int = 16) -> None:
         if not tenant or "\0" in tenant:
             raise ConfigError(f"tenant must be a name, got {tenant!r}")
-        self._link = Link(address, size=connections)
+        self._link = TablesLink(address, size=connections)
         try:
             self._tenant = catalog.tenant_of(self._link, tenant)
             self._words = DdlBuilder(self._tenant, self._link.look(_collation))

@@ -19,7 +19,7 @@ from ... import receipts
 from ...errors import StoreMovedError, StoreVersionError
 from ..catalog import Table, table_from_json
 from . import postgres_guards
-from .postgres_link import Connection, Frame, Link
+from .postgres_link import Connection, Frame, TablesLink
 
 LAYOUT = 1
 OWN = Frame()
@@ -87,7 +87,7 @@ class Tenant:
     role: str | None
 
 
-def tenant_of(link: Link, name: str) -> Tenant:
+def tenant_of(link: TablesLink, name: str) -> Tenant:
     """Return the tenant of that name; create it if missing."""
     found = link.read(OWN, lambda connection: _find_tenant(connection, name) if _has_functions(connection) else None)
     return found or link.write(OWN, lambda connection: _create_tenant(connection, name))
@@ -125,7 +125,7 @@ def _create_tenant(connection: Connection, name: str) -> Tenant:
     return Tenant(name, schema, role)
 
 
-def make_receipts(link: Link) -> None:
+def make_receipts(link: TablesLink) -> None:
     """Create the table of receipts in an older database."""
     known = link.look(
         lambda connection: connection.execute("SELECT to_regclass('remanence.table_receipts')").fetchone()

@@ -20,7 +20,7 @@ from ..catalog import ROW
 from .base import Rows, TableChanges
 from .postgres_catalog import OWN, Tenant
 from .postgres_ddl import XACT, quote
-from .postgres_link import SNAPSHOT, Connection, Link
+from .postgres_link import SNAPSHOT, Connection, TablesLink
 from .postgres_values import VECTOR, VectorLoader
 
 KEPT = 100_000
@@ -35,7 +35,7 @@ _DELETED = "remanence.table_deletions WHERE tenant = $1 AND id = $2 AND xact >= 
 _NONE: Rows = np.empty(0, np.int64)
 
 
-class _State(NamedTuple):
+class _ChangeState(NamedTuple):
     id: int
     complete_from: int
     running: int
@@ -43,7 +43,7 @@ class _State(NamedTuple):
     next: int
 
 
-def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> TableChanges:
+def changes(link: TablesLink, tenant: Tenant, name: str, columns: Sequence[str], since: int) -> TableChanges:
     place = f"{quote(tenant.schema)}.{quote(name)}"
 
     def read(connection: Connection) -> TableChanges:
@@ -73,11 +73,11 @@ def changes(link: Link, tenant: Tenant, name: str, columns: Sequence[str], since
     return link.read(OWN, read, kind=SNAPSHOT)
 
 
-def _state(connection: Connection, tenant: Tenant, name: str) -> _State:
+def _state(connection: Connection, tenant: Tenant, name: str) -> _ChangeState:
     row = RawCursor(connection).execute(_STATE, [tenant.name, name]).fetchone()
     if row is None:
         raise NoSuchTableError(f"no table {name!r} in this workspace")
-    return _State(*row)
+    return _ChangeState(*row)
 
 
 def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since: int) -> int | None:
@@ -91,12 +91,12 @@ def _quiet(connection: Connection, tenant: Tenant, name: str, place: str, since:
     row = RawCursor(connection).execute(text.encode(), [tenant.name, name]).fetchone()
     if row is None:
         raise NoSuchTableError(f"no table {name!r} in this workspace")
-    state = _State(*row[:4])
+    state = _ChangeState(*row[:4])
     fresh = state.complete_from <= since <= state.next
     return state.running if fresh and max(row[4] or 0, row[5] or 0) < since else None
 
 
-def forget(link: Link, tenant: Tenant, name: str, *, kept: int = KEPT) -> None:
+def forget(link: TablesLink, tenant: Tenant, name: str, *, kept: int = KEPT) -> None:
     """Keep only the latest deletions, once there are twice as many as are kept."""
 
     def work(connection: Connection) -> None:

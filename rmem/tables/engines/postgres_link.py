@@ -29,7 +29,7 @@ from ..deadline import left
 from .postgres_errors import translate_error
 from .postgres_values import register
 
-__all__ = ["PATIENCE", "READ", "SNAPSHOT", "WRITE", "Connection", "Frame", "Link"]
+__all__ = ["PATIENCE", "READ", "SNAPSHOT", "WRITE", "Connection", "Frame", "TablesLink"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class _OpenTransaction(local):
     """Whether all of it is done again after a conflict, so that errors have to reach who repeats it."""
 
 
-class Link(PooledDatabase[Connection]):
+class TablesLink(PooledDatabase[Connection]):
     """Connections of tables to one database."""
 
     attempts = 8

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...forks import cached_property
 from ...index.bits import Matrix, Vector, least
 from ...index.bm25 import Scored
-from ...recall.fusion import blended, share_of_vector, share_of_words
+from ...recall.fusion import blend, share_of_vector, share_of_words
 from .slots import NO_ROWS, Positions, Rows
 from .texts import TextSnapshot
 from .vectors import Stacked, VectorSnapshot
@@ -213,14 +213,14 @@ class HybridScores(SearchScores):
     def _some(self, at: Positions | None) -> Values:
         if at is None:
             cosines = self._join_rows.right(share_of_vector(self._vectors.exact(self._query)))
-            return blended(share_of_words(*self._words), cosines, *self._weights)
+            return blend(share_of_words(*self._words), cosines, *self._weights)
         places, held = self._join_rows.right_places(at)
         return self._fused_at(at, held, self._vectors.exact(self._query, places))
 
     def _fused_at(self, at: Positions, held: npt.NDArray[np.bool_], cosines: Values) -> Values:
         shares = np.zeros(at.size)
         shares[held] = share_of_vector(cosines)
-        return blended(share_of_words(self._words.scores[at], self._words.possible), shares, *self._weights)
+        return blend(share_of_words(self._words.scores[at], self._words.possible), shares, *self._weights)
 
     def _close(self, at: Positions) -> tuple[Values, float]:
         places, held = self._join_rows.right_places(at)

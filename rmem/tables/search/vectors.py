@@ -177,7 +177,7 @@ class VectorSnapshot:
             missing = [place for place, vector in enumerate(raw) if len(vector) != 4 * self._bits.dimension]
             for place in missing:
                 slot = some[place] if self._living is None else self._living[some[place]]
-                raw[place] = self._bits.decoded(np.array([slot])).astype("<f4").tobytes()
+                raw[place] = self._bits.decode_rows(np.array([slot])).astype("<f4").tobytes()
             part = np.frombuffer(b"".join(raw), "<f4").reshape(-1, self._bits.dimension)
             if not np.isfinite(part).all():
                 part = np.where(np.isfinite(part), part, np.float32(0))

@@ -20,7 +20,7 @@ from .expressions import Expressions
 from .group_by import check_distinct, check_grouping
 from .names import output_name
 from .relations import Relations
-from .scope import Scope, fold_name, identifier, only, shown, unsupported
+from .scope import NameScope, fold_name, identifier, only, shown, unsupported
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
@@ -66,7 +66,7 @@ class Binder:
         self._aliases.add(chosen)
         return chosen
 
-    def query(self, node: exp.Expr | None, outer: Scope | None, wants: Sequence[str] | None = None) -> Columns:
+    def query(self, node: exp.Expr | None, outer: NameScope | None, wants: Sequence[str] | None = None) -> Columns:
         """Bind a query; `wants` are the types for its columns that have none."""
         if isinstance(node, exp.Subquery):
             return self._subquery(node, outer, wants)
@@ -81,16 +81,16 @@ class Binder:
         node.meta["columns"] = found
         return found
 
-    def _subquery(self, node: exp.Subquery, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+    def _subquery(self, node: exp.Subquery, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
         only(node, "this", "alias", "order", "limit", "offset", "with_")
-        scope = Scope(outer=outer)
+        scope = NameScope(outer=outer)
         self.with_queries(node, scope)
         columns = self.query(node.this, scope, wants)
         self._tail(node, scope, columns)
         node.meta["columns"] = columns
         return columns
 
-    def with_queries(self, node: exp.Expression, scope: Scope) -> None:
+    def with_queries(self, node: exp.Expression, scope: NameScope) -> None:
         """Bind WITH, whose queries the rest of the statement sees."""
         clause = node.args.get("with_")
         if clause is None:
@@ -121,13 +121,13 @@ class Binder:
     def _names(body: exp.Expression, name: str) -> bool:
         return any(fold_name(table.this) == name and not table.args.get("db") for table in body.find_all(exp.Table))
 
-    def _recursive(self, body: exp.SetOperation, scope: Scope, name: str, names: list[str]) -> Columns:
+    def _recursive(self, body: exp.SetOperation, scope: NameScope, name: str, names: list[str]) -> Columns:
         if not isinstance(body, exp.Union):
             raise SqlError(f'recursive query "{name}" does not have the form non-recursive-term UNION recursive-term')
         only(body, "this", "expression", "distinct")
         first = self.query(body.this, scope)
         columns = self.rename_columns(first, names, name)
-        inner = Scope(outer=scope)
+        inner = NameScope(outer=scope)
         inner.queries[name] = columns
         second = self.query(body.expression, inner, [kind for _, kind in columns])
         if len(second) != len(columns):
@@ -146,7 +146,7 @@ class Binder:
 
     # -- SELECT -------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+    def _select(self, node: exp.Select, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
         if node.args.get("windows"):
             raise unsupported("WINDOW", "Write OVER (…) each time")
         only(
@@ -154,7 +154,7 @@ class Binder:
             *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
             *("distinct", "with_"),
         )
-        scope = Scope(outer=outer)
+        scope = NameScope(outer=outer)
         self.with_queries(node, scope)
         self.relations.bind_from(node, scope)
         self._lift_sets(node, scope)
@@ -178,7 +178,7 @@ class Binder:
         check_grouping(node, scope)
         return columns
 
-    def bind_list(self, node: exp.Expression, scope: Scope, wants: Sequence[str] | None = None) -> Columns:
+    def bind_list(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None = None) -> Columns:
         """Bind the list of SELECT or RETURNING: expand stars, name each expression."""
         items = [found for item in node.expressions for found in self.relations.expand_star(item, scope)]
         node.set("expressions", items)
@@ -202,14 +202,14 @@ class Binder:
         node.set("expressions", done)
         return tuple((item.alias, type_of(item.this)) for item in done)
 
-    def _lift_sets(self, node: exp.Select, scope: Scope) -> None:
+    def _lift_sets(self, node: exp.Select, scope: NameScope) -> None:
         """Move set functions of the SELECT list into FROM: `SELECT unnest(tags) FROM t`."""
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if isinstance(inner, exp.Anonymous) and fold_name(inner.this) in functions.sets:
                 self.relations.lift(node, inner, scope)
 
-    def _group(self, node: exp.Select, scope: Scope) -> None:
+    def _group(self, node: exp.Select, scope: NameScope) -> None:
         group = node.args.get("group")
         if group is None:
             return
@@ -217,7 +217,7 @@ class Binder:
         for key in [*group.expressions]:
             self._group_key(key, node, scope)
 
-    def _group_key(self, key: exp.Expression, node: exp.Select, scope: Scope) -> None:
+    def _group_key(self, key: exp.Expression, node: exp.Select, scope: NameScope) -> None:
         for kind, words in _GROUPINGS.items():
             if isinstance(key, kind):
                 raise unsupported(words)
@@ -246,7 +246,7 @@ class Binder:
             raise SqlError(f"{clause} position {key.this} is not in select list")
         return int(key.this) - 1
 
-    def _distinct(self, node: exp.Select, scope: Scope, columns: Columns) -> None:
+    def _distinct(self, node: exp.Select, scope: NameScope, columns: Columns) -> None:
         distinct = node.args.get("distinct")
         if distinct is None:
             return
@@ -255,7 +255,7 @@ class Binder:
         for key in on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []:
             self._order_key(key, scope, columns, "DISTINCT ON")
 
-    def _order(self, node: exp.Expression, scope: Scope, columns: Columns) -> None:
+    def _order(self, node: exp.Expression, scope: NameScope, columns: Columns) -> None:
         order = node.args.get("order")
         if order is None:
             return
@@ -264,7 +264,7 @@ class Binder:
             only(key, "this", "desc", "nulls_first")
             self._order_key(key.this, scope, columns, "ORDER BY")
 
-    def _order_key(self, key: exp.Expression, scope: Scope, columns: Columns, clause: str) -> None:
+    def _order_key(self, key: exp.Expression, scope: NameScope, columns: Columns, clause: str) -> None:
         at = self._place(key, len(columns), clause)
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             named = [i for i, (name, _) in enumerate(columns) if name == fold_name(key.this)]
@@ -286,8 +286,8 @@ class Binder:
             return False
         return len({select.expressions[at].this.sql(dialect=Dialect) for at in places}) == 1
 
-    def _limits(self, node: exp.Expression, scope: Scope) -> None:
-        outside = Scope(outer=scope.outer)
+    def _limits(self, node: exp.Expression, scope: NameScope) -> None:
+        outside = NameScope(outer=scope.outer)
         limit = node.args.get("limit")
         if isinstance(limit, exp.Fetch):
             raise unsupported("FETCH", "Use LIMIT")
@@ -298,21 +298,21 @@ class Binder:
             only(node.args["offset"], "expression")
             self.expressions.number(node.args["offset"].expression, outside, "OFFSET")
 
-    def _tail(self, node: exp.Expression, scope: Scope, columns: Columns) -> None:
+    def _tail(self, node: exp.Expression, scope: NameScope, columns: Columns) -> None:
         """Bind ORDER BY, LIMIT and OFFSET of a query that is not a plain SELECT; they see only its columns."""
         order = node.args.get("order")
         for key in order.expressions if order is not None else []:
             only(key, "this", "desc", "nulls_first")
-            self._order_key(key.this, Scope(outer=None), columns, "ORDER BY")
+            self._order_key(key.this, NameScope(outer=None), columns, "ORDER BY")
             if "output" not in key.this.meta:
                 raise SqlError(f"ORDER BY of a UNION takes its columns only, not {shown(key.this)}")
         self._limits(node, scope)
 
     # -- UNION, VALUES --------------------------------------------------------------------------------------
 
-    def _set_operation(self, node: exp.SetOperation, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+    def _set_operation(self, node: exp.SetOperation, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
         only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
-        scope = Scope(outer=outer)
+        scope = NameScope(outer=outer)
         self.with_queries(node, scope)
         left = self.query(node.this, scope, wants)
         right = self.query(node.expression, scope, wants or [kind for _, kind in left])
@@ -327,9 +327,9 @@ class Binder:
         self._tail(node, scope, columns)
         return columns
 
-    def _values(self, node: exp.Values, outer: Scope | None, wants: Sequence[str] | None) -> Columns:
+    def _values(self, node: exp.Values, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
         only(node, "expressions", "alias", "order", "limit", "offset", "with_")
-        scope = Scope(outer=outer)
+        scope = NameScope(outer=outer)
         self.with_queries(node, scope)
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
         if len({len(row) for row in rows}) != 1:

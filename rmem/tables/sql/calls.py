@@ -8,13 +8,13 @@ from ...errors import SqlError, SqlUnsupportedError
 from . import functions
 from .expression_types import UNKNOWN, is_array, is_implicit, long_name, type_of
 from .predicates import NOT_COMPARABLE, Predicates
-from .scope import Scope, fold_name, only, shown, unsupported
+from .scope import NameScope, fold_name, only, shown, unsupported
 
 
 class Calls(Predicates):
     """The part of Expressions that binds calls."""
 
-    def _function(self, node: exp.Anonymous, scope: Scope) -> str:
+    def _function(self, node: exp.Anonymous, scope: NameScope) -> str:
         name = fold_name(node.this)
         if name == "array":
             raise unsupported("ARRAY(SELECT …)", "Use (SELECT array_agg(…) …)")
@@ -40,7 +40,7 @@ class Calls(Predicates):
         known: dict[str, list[functions.Signature]],
         name: str,
         arguments: list[exp.Expression],
-        scope: Scope,
+        scope: NameScope,
     ) -> str:
         kinds = [self.bind(argument, scope) for argument in arguments]
         if "record" in kinds or "hybrid" in kinds:
@@ -59,7 +59,7 @@ class Calls(Predicates):
         node.meta["call"] = functions.Call(call.signature, takes, call.gives)
         return call.gives
 
-    def _hybrid(self, node: exp.Anonymous, scope: Scope) -> str:
+    def _hybrid(self, node: exp.Anonymous, scope: NameScope) -> str:
         if not 2 <= len(node.expressions) <= 4:
             raise SqlError("deeplake_hybrid_record takes (vector, text, vector weight, text weight)")
         for argument, want in zip(node.expressions, ("float4[]", "text", "float8", "float8"), strict=False):
@@ -70,7 +70,7 @@ class Calls(Predicates):
                 )
         return "hybrid"
 
-    def _aggregate(self, node: exp.Anonymous, name: str, scope: Scope) -> str:
+    def _aggregate(self, node: exp.Anonymous, name: str, scope: NameScope) -> str:
         if not scope.aggregates:
             raise SqlError(f"aggregate functions are not allowed here: {shown(node)}")
         over = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
@@ -92,7 +92,7 @@ class Calls(Predicates):
                     raise SqlError(f"DISTINCT of {long_name(type_of(argument))} is not supported")
         return kind
 
-    def _filter(self, node: exp.Filter, scope: Scope) -> str:
+    def _filter(self, node: exp.Filter, scope: NameScope) -> str:
         if not isinstance(node.this, exp.Anonymous) or fold_name(node.this.this) not in functions.aggregates:
             raise SqlError(f"FILTER is for aggregate functions: {shown(node)}")
         found = self.bind(node.this, scope)
@@ -100,7 +100,7 @@ class Calls(Predicates):
         self.boolean(node.expression.this, inside, "FILTER")
         return found
 
-    def _window(self, node: exp.Window, scope: Scope) -> str:
+    def _window(self, node: exp.Window, scope: NameScope) -> str:
         only(node, "this", "partition_by", "order", "spec", "alias", "over")
         if not scope.windows:
             raise SqlError(f"window functions are not allowed here: {shown(node)}")
@@ -123,7 +123,7 @@ class Calls(Predicates):
         self.window_parts(node, scope)
         return found
 
-    def window_parts(self, node: exp.Expression, scope: Scope) -> None:
+    def window_parts(self, node: exp.Expression, scope: NameScope) -> None:
         inside = scope.inside(aggregates=scope.aggregates)
         for part in node.args.get("partition_by") or []:
             self.bind_typed(part, inside)

@@ -13,7 +13,7 @@ from .bind import Binder
 from .dialect import Dialect
 from .expression_types import NAMES, long_name, read_type, result_type
 from .parse import parse
-from .scope import Scope, Source, base_table, check_name, fold_name, missing_column, only, shown, table_name
+from .scope import NameScope, Source, base_table, check_name, fold_name, missing_column, only, shown, table_name
 
 MAX_COLUMNS = 1000
 _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
@@ -211,7 +211,7 @@ def bind_value(words: str, column: Column) -> exp.Expression:
     if node.find(exp.Column, exp.Query, exp.Parameter, exp.Placeholder) is not None:
         raise SqlError(f'column "{column.name}": a default cannot refer to columns, queries or parameters')
     try:
-        have = Binder({}, "").expressions.bind(node, Scope(), kind)
+        have = Binder({}, "").expressions.bind(node, NameScope(), kind)
     except SqlUnsupportedError:
         raise
     except SqlError as error:
@@ -235,7 +235,7 @@ def bind_check(words: str, table: Table) -> tuple[exp.Expression, Source]:
     binder = Binder({}, "")
     columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
     source = Source(binder.alias("new"), columns, table, tuple(name for name, _ in columns))
-    binder.expressions.boolean(node, Scope(sources={table.name: source}), "CHECK")
+    binder.expressions.boolean(node, NameScope(sources={table.name: source}), "CHECK")
     return tree.expressions[0], source
 
 

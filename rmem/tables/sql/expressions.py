@@ -26,7 +26,7 @@ from .expression_types import (
 )
 from .literals import read
 from .parameters import integer_type, parameter_type
-from .scope import Scope, fold_name, identifier, only, shown, unsupported
+from .scope import NameScope, fold_name, identifier, only, shown, unsupported
 from .times import zone_of
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -70,7 +70,7 @@ MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
 class Expressions(Calls):
     """The part of a Binder that binds expressions."""
 
-    def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
+    def bind(self, node: exp.Expr | None, scope: NameScope, want: str | None = None) -> str:
         """Bind an expression and return its type. `want` is the type for what has none of its own."""
         if not isinstance(node, exp.Expression):
             raise SqlError("an expression is missing")
@@ -93,7 +93,7 @@ class Expressions(Calls):
 
     # -- names and values ---------------------------------------------------------------------------------
 
-    def _column(self, node: exp.Column, scope: Scope) -> str:
+    def _column(self, node: exp.Column, scope: NameScope) -> str:
         if node.meta.get("bound"):
             return type_of(node)
         only(node, "this", "table", "db")
@@ -117,7 +117,7 @@ class Expressions(Calls):
         node.meta["bound"] = True
         return kind
 
-    def _literal(self, node: exp.Literal, scope: Scope) -> str:
+    def _literal(self, node: exp.Literal, scope: NameScope) -> str:
         if node.is_string:
             return UNKNOWN
         text = str(node.this)
@@ -128,12 +128,12 @@ class Expressions(Calls):
         read(text, "numeric")
         return "numeric"
 
-    def _tuple(self, node: exp.Tuple, scope: Scope) -> str:
+    def _tuple(self, node: exp.Tuple, scope: NameScope) -> str:
         for item in node.expressions:
             self.bind_typed(item, scope)
         return "record"
 
-    def _cast(self, node: exp.Cast, scope: Scope) -> str:
+    def _cast(self, node: exp.Cast, scope: NameScope) -> str:
         only(node, "this", "to")
         to = node.args["to"]
         if self._is_hybrid(to):
@@ -153,7 +153,7 @@ class Expressions(Calls):
         kind = to.args.get("kind")
         return to.this == exp.DType.USERDEFINED and fold_name(kind) == "deeplake_hybrid_record"
 
-    def _array(self, node: exp.Array, scope: Scope) -> str:
+    def _array(self, node: exp.Array, scope: NameScope) -> str:
         if not node.expressions:
             return UNKNOWN
         kind = common([self.bind(item, scope) for item in node.expressions], "ARRAY")
@@ -163,7 +163,7 @@ class Expressions(Calls):
             raise SqlError(f"an array may have {MAX_DIMENSIONS} dimensions, this one has more")
         return f"{kind}[]"
 
-    def _bracket(self, node: exp.Bracket, scope: Scope) -> str:
+    def _bracket(self, node: exp.Bracket, scope: NameScope) -> str:
         kind = self.bind(node.this, scope)
         if len(node.expressions) != 1:
             raise SqlUnsupportedError(f"subscripts with several parts are not supported: {shown(node)}")
@@ -179,7 +179,7 @@ class Expressions(Calls):
 
     # -- operators ----------------------------------------------------------------------------------------
 
-    def _operator(self, node: exp.Expression, op: str, scope: Scope) -> str:
+    def _operator(self, node: exp.Expression, op: str, scope: NameScope) -> str:
         left, right = self.bind(node.this, scope), self.bind(node.expression, scope)
         call = self._choose_operator(op, left, right)
         self.adapt(node.this, call.takes[0])
@@ -204,14 +204,14 @@ class Expressions(Calls):
                     return functions.Call(signature, signature.takes, signature.gives)
         return functions.resolve(functions.operators, op, [left, right], message)
 
-    def _custom(self, node: Operator, scope: Scope) -> str:
+    def _custom(self, node: Operator, scope: NameScope) -> str:
         if node.op == SIMILARITY:
             return self._similarity(node, scope)
         if node.op not in functions.operators:
             raise unsupported(f"operator {node.op}")
         return self._operator(node, node.op, scope)
 
-    def _similarity(self, node: Operator, scope: Scope) -> str:
+    def _similarity(self, node: Operator, scope: NameScope) -> str:
         """`column <#> question`: text with text, a vector with a vector, (vector, text) with a hybrid record."""
         left = self.bind(node.this, scope)
         if left in ("record", "hybrid"):
@@ -231,7 +231,7 @@ class Expressions(Calls):
             raise SqlError(f"operator does not exist: {long_name(left)} <#> {long_name(right)}")
         return "float8"
 
-    def _negative(self, node: exp.Expression, scope: Scope) -> str:
+    def _negative(self, node: exp.Expression, scope: NameScope) -> str:
         kind = self.bind(node.this, scope, "float8")
         call = functions.resolve(functions.unaries, "-", [kind], f"operator does not exist: - {long_name(kind)}")
         node.meta["call"] = call
@@ -239,7 +239,7 @@ class Expressions(Calls):
             return integer_type(-int(node.this.this))
         return call.gives
 
-    def _extract(self, node: exp.Extract, scope: Scope) -> str:
+    def _extract(self, node: exp.Extract, scope: NameScope) -> str:
         field = node.this.name.lower()
         functions.check_unit("extract", field)
         kind = self.bind(node.expression, scope, "timestamp")
@@ -248,7 +248,7 @@ class Expressions(Calls):
         node.set("this", exp.Var(this=field.upper()))
         return "numeric"
 
-    def _at_time_zone(self, node: exp.AtTimeZone, scope: Scope) -> str:
+    def _at_time_zone(self, node: exp.AtTimeZone, scope: NameScope) -> str:
         only(node, "this", "zone")
         kind = self.bind(node.this, scope, "timestamptz")
         zone = self.bind(node.args["zone"], scope, "text")
@@ -258,19 +258,19 @@ class Expressions(Calls):
         node.meta["call"] = call
         return call.gives
 
-    def _current(self, node: exp.Expression, scope: Scope) -> str:
+    def _current(self, node: exp.Expression, scope: NameScope) -> str:
         only(node)
         return "timestamptz" if isinstance(node, exp.CurrentTimestamp) else "date"
 
     # -- subqueries ---------------------------------------------------------------------------------------
 
-    def _subquery(self, node: exp.Subquery, scope: Scope) -> str:
+    def _subquery(self, node: exp.Subquery, scope: NameScope) -> str:
         columns = self.binder.query(node, scope)
         if len(columns) != 1:
             raise SqlError("subquery must return only one column")
         return columns[0][1]
 
-    def _exists(self, node: exp.Exists, scope: Scope) -> str:
+    def _exists(self, node: exp.Exists, scope: NameScope) -> str:
         self.binder.query(node.this, scope)
         return "bool"
 

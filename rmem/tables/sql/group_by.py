@@ -7,7 +7,7 @@ from sqlglot import exp
 from ...errors import SqlError
 from . import functions
 from .dialect import Dialect
-from .scope import Scope, bound_column, fold_name
+from .scope import NameScope, bound_column, fold_name
 
 
 def has_aggregates(node: exp.Expression) -> bool:
@@ -40,7 +40,7 @@ def _is_windowed(node: exp.Expression) -> bool:
     return isinstance(parent, exp.Window)
 
 
-def check_grouping(node: exp.Select, scope: Scope) -> None:
+def check_grouping(node: exp.Select, scope: NameScope) -> None:
     group = node.args.get("group")
     places = [*(item.this for item in node.expressions)]
     order = node.args.get("order")

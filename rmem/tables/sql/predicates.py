@@ -13,7 +13,7 @@ from .casts import text_of
 from .expression_types import INTEGERS, NUMBERS, UNKNOWN, common, element, is_array, long_name, type_of
 from .literals import read
 from .parameters import lone_type
-from .scope import Scope, only, shown, unsupported
+from .scope import NameScope, only, shown, unsupported
 
 if TYPE_CHECKING:
     from .bind import Binder
@@ -28,10 +28,10 @@ class Predicates(ABC):
         self.binder = binder
 
     @abstractmethod
-    def bind(self, node: exp.Expr | None, scope: Scope, want: str | None = None) -> str:
+    def bind(self, node: exp.Expr | None, scope: NameScope, want: str | None = None) -> str:
         """Bind an expression and return its type. `want` is the type for what has none of its own."""
 
-    def bind_typed(self, node: exp.Expr | None, scope: Scope) -> str:
+    def bind_typed(self, node: exp.Expr | None, scope: NameScope) -> str:
         """Bind an expression that must have a type; undecided ones become text."""
         found = self.bind(node, scope)
         if found == UNKNOWN and isinstance(node, exp.Expression):
@@ -72,12 +72,12 @@ class Predicates(ABC):
                     f"parameter ${node.name} is a {type(value).__name__}, which cannot become {long_name(want)}"
                 )
 
-    def boolean(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
+    def boolean(self, node: exp.Expr | None, scope: NameScope, where: str) -> None:
         found = self.bind(node, scope, "bool")
         if found != "bool":
             raise SqlError(f"argument of {where} must be of type boolean, not {long_name(found)}")
 
-    def number(self, node: exp.Expr | None, scope: Scope, where: str) -> None:
+    def number(self, node: exp.Expr | None, scope: NameScope, where: str) -> None:
         """Bind a whole number, for LIMIT, OFFSET and subscripts."""
         found = self.bind(node, scope, "int8")
         if found not in (*INTEGERS, "numeric", "float4", "float8"):
@@ -85,7 +85,7 @@ class Predicates(ABC):
 
     # -- conditions -----------------------------------------------------------------------------------------
 
-    def _comparison(self, node: exp.Expression, op: str, scope: Scope) -> str:
+    def _comparison(self, node: exp.Expression, op: str, scope: NameScope) -> str:
         other = node.expression
         if isinstance(other, (exp.Any, exp.All)):
             node.meta["operand"] = self._bind_quantified(node, other, scope, op)
@@ -95,7 +95,7 @@ class Predicates(ABC):
         node.meta["operand"] = self.bind_pair(node.this, other, op, scope)
         return "bool"
 
-    def bind_pair(self, left: exp.Expression, right: exp.Expression, op: str, scope: Scope) -> str:
+    def bind_pair(self, left: exp.Expression, right: exp.Expression, op: str, scope: NameScope) -> str:
         """Bind two operands; return the type in which they are compared."""
         kinds = [self.bind(left, scope), self.bind(right, scope)]
         return self._agree_on_type(left, right, kinds, op)
@@ -117,7 +117,7 @@ class Predicates(ABC):
         self.adapt(right, kind)
         return kind
 
-    def _bind_quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: Scope, op: str) -> str:
+    def _bind_quantified(self, node: exp.Expression, other: exp.Any | exp.All, scope: NameScope, op: str) -> str:
         """Bind `x = ANY(array)` and `x <> ALL(SELECT …)`."""
         if (op, type(other)) not in (("=", exp.Any), ("<>", exp.All)):
             raise unsupported(f"{op} {type(other).__name__.upper()}", "There are = ANY(…) and <> ALL(…)")
@@ -136,18 +136,18 @@ class Predicates(ABC):
         other.meta["type"] = array
         return self._agree_on_type(node.this, exp.Null(), [left, element(array)], op)
 
-    def _not(self, node: exp.Not, scope: Scope) -> str:
+    def _not(self, node: exp.Not, scope: NameScope) -> str:
         self.boolean(node.this, scope, "NOT")
         return "bool"
 
-    def _connector(self, node: exp.Connector, scope: Scope) -> str:
+    def _connector(self, node: exp.Connector, scope: NameScope) -> str:
         word = "AND" if isinstance(node, exp.And) else "OR"
         parts = list(node.flatten(unnest=False))
         for part in parts:
             self.boolean(part, scope, word)
         return "bool"
 
-    def _is(self, node: exp.Is, scope: Scope) -> str:
+    def _is(self, node: exp.Is, scope: NameScope) -> str:
         only(node, "this", "expression", "negate")
         if isinstance(node.expression, exp.Boolean):
             self.boolean(node.this, scope, "IS TRUE")
@@ -158,7 +158,7 @@ class Predicates(ABC):
             raise SqlUnsupportedError(f"{shown(node)} is not supported")
         return "bool"
 
-    def _in(self, node: exp.In, scope: Scope) -> str:
+    def _in(self, node: exp.In, scope: NameScope) -> str:
         only(node, "this", "expressions", "query")
         query = node.args.get("query")
         if isinstance(node.this.unnest(), exp.Tuple):
@@ -174,7 +174,7 @@ class Predicates(ABC):
         node.meta["operand"] = self._common_type([node.this, *node.expressions], "=", scope)
         return "bool"
 
-    def _common_type(self, parts: list[exp.Expression], op: str, scope: Scope) -> str:
+    def _common_type(self, parts: list[exp.Expression], op: str, scope: NameScope) -> str:
         """Return the type in which several expressions are compared."""
         known = [kind for part in parts if (kind := self.bind(part, scope)) != UNKNOWN] or ["text"]
         kind = known[0]
@@ -184,12 +184,12 @@ class Predicates(ABC):
             self.adapt(part, kind)
         return kind
 
-    def _between(self, node: exp.Between, scope: Scope) -> str:
+    def _between(self, node: exp.Between, scope: NameScope) -> str:
         only(node, "this", "low", "high")
         node.meta["operand"] = self._common_type([node.this, node.args["low"], node.args["high"]], ">=", scope)
         return "bool"
 
-    def _like(self, node: exp.Like | exp.ILike, scope: Scope) -> str:
+    def _like(self, node: exp.Like | exp.ILike, scope: NameScope) -> str:
         only(node, "this", "expression", "negate")
         word = "LIKE" if isinstance(node, exp.Like) else "ILIKE"
         left = self.bind(node.this, scope, "text")
@@ -201,13 +201,13 @@ class Predicates(ABC):
             raise SqlError(f"operator does not exist: {long_name(left)} {word} {long_name(right)}")
         return "bool"
 
-    def _escape(self, node: exp.Escape, scope: Scope) -> str:
+    def _escape(self, node: exp.Escape, scope: NameScope) -> str:
         found = self.bind(node.this, scope)
         if not isinstance(node.this, (exp.Like, exp.ILike)) or self.bind(node.expression, scope, "text") != "text":
             raise SqlUnsupportedError(f"ESCAPE is supported after LIKE and ILIKE: {shown(node)}")
         return found
 
-    def _case(self, node: exp.Case, scope: Scope) -> str:
+    def _case(self, node: exp.Case, scope: NameScope) -> str:
         subject = node.args.get("this")
         branches = [*node.args["ifs"]]
         for branch in branches:

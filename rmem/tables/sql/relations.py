@@ -11,7 +11,18 @@ from ..catalog import Table
 from . import functions
 from .expression_types import NAMES, common, type_of
 from .parse import parse
-from .scope import Scope, Source, bound_column, fold_name, identifier, known_table, only, shown, table_name, unsupported
+from .scope import (
+    NameScope,
+    Source,
+    bound_column,
+    fold_name,
+    identifier,
+    known_table,
+    only,
+    shown,
+    table_name,
+    unsupported,
+)
 from .system import SYSTEM, system_relation
 
 if TYPE_CHECKING:
@@ -28,7 +39,7 @@ class Relations:
         self.binder = binder
         self._views = 0
 
-    def bind_from(self, node: exp.Expression, scope: Scope) -> None:
+    def bind_from(self, node: exp.Expression, scope: NameScope) -> None:
         clause = node.args.get("from_")
         if clause is not None:
             only(clause, "this")
@@ -36,7 +47,7 @@ class Relations:
         for join in node.args.get("joins") or []:
             self.join(join, scope)
 
-    def relation(self, node: exp.Expression, scope: Scope) -> Source:
+    def relation(self, node: exp.Expression, scope: NameScope) -> Source:
         """Bind one relation and add it to the scope."""
         if isinstance(node, exp.Lateral):
             node = self._plain_function(node)
@@ -56,7 +67,7 @@ class Relations:
             self.join(join, scope)
         return source
 
-    def _bracketed_join(self, node: exp.Subquery, scope: Scope) -> Source:
+    def _bracketed_join(self, node: exp.Subquery, scope: NameScope) -> Source:
         """Bind `FROM (a JOIN b ON …)`."""
         if node.args.get("alias") is not None:
             raise SqlUnsupportedError(f"an alias of a join is not supported: {shown(node)}")
@@ -84,7 +95,7 @@ class Relations:
         node.replace(table)
         return table
 
-    def _table(self, node: exp.Table, scope: Scope) -> Source:
+    def _table(self, node: exp.Table, scope: NameScope) -> Source:
         if isinstance(node.this, exp.Anonymous):
             return self._function(node, scope)
         only(node, "this", "db", "catalog", "alias", "joins", "only")
@@ -105,7 +116,7 @@ class Relations:
         columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
         return self._add_source(node, scope, table.name, columns)
 
-    def _view(self, node: exp.Table, view: Table, scope: Scope) -> Source:
+    def _view(self, node: exp.Table, view: Table, scope: NameScope) -> Source:
         """Replace a view by its query, with the columns it had when it was created."""
         if view.name in self.binder.views:
             raise SqlError(f'view "{view.name}" would read itself')
@@ -125,11 +136,11 @@ class Relations:
         node.replace(replaced)
         before = self.binder.views
         self.binder.views = (*before, view.name)
-        source = self._subquery_source(replaced, scope, Scope())
+        source = self._subquery_source(replaced, scope, NameScope())
         self.binder.views = before
         return source
 
-    def _function(self, node: exp.Table, scope: Scope) -> Source:
+    def _function(self, node: exp.Table, scope: NameScope) -> Source:
         only(node, "this", "alias", "joins", "ordinality")
         call = node.this
         name = fold_name(call.this)
@@ -137,7 +148,7 @@ class Relations:
             if name in functions.scalars:
                 raise SqlUnsupportedError(f"{name}() in FROM is not supported")
             raise functions.unknown_function(name)
-        inside = Scope(outer=scope)
+        inside = NameScope(outer=scope)
         gives = self.binder.expressions.call(call, functions.sets, name, call.expressions, inside)
         call.meta["type"] = gives
         named = functions.SET_COLUMNS.get(name)
@@ -148,9 +159,9 @@ class Relations:
             columns = (*columns, ("ordinality", "int8"))
         return self._add_source(node, scope, name, columns)
 
-    def _subquery_source(self, node: exp.Expression, scope: Scope, around: Scope | None = None) -> Source:
+    def _subquery_source(self, node: exp.Expression, scope: NameScope, around: NameScope | None = None) -> Source:
         """Bind a subquery, which sees nothing but `around`, if given."""
-        around = around or Scope(outer=scope.outer, queries=scope.queries)
+        around = around or NameScope(outer=scope.outer, queries=scope.queries)
         if isinstance(node, exp.Values):
             columns = self.binder.query(node, around)
         else:
@@ -164,7 +175,7 @@ class Relations:
         return self._add_source(node, scope, "subquery", columns)
 
     def _add_source(
-        self, node: exp.Expression, scope: Scope, name: str, columns: tuple[tuple[str, str], ...]
+        self, node: exp.Expression, scope: NameScope, name: str, columns: tuple[tuple[str, str], ...]
     ) -> Source:
         alias = node.args.get("alias")
         if alias is not None:
@@ -186,7 +197,7 @@ class Relations:
 
     # -- joins --------------------------------------------------------------------------------------------
 
-    def join(self, join: exp.Join, scope: Scope) -> None:
+    def join(self, join: exp.Join, scope: NameScope) -> None:
         only(join, "this", "side", "kind", "method", "on", "using")
         method, side, kind = ((join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
         if method or side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS"):
@@ -205,7 +216,7 @@ class Relations:
     def _merge(
         self,
         join: exp.Join,
-        scope: Scope,
+        scope: NameScope,
         before: dict[str, Source],
         added: dict[str, Source],
         shared: list[str],
@@ -244,7 +255,7 @@ class Relations:
 
     # -- stars --------------------------------------------------------------------------------------------
 
-    def expand_star(self, item: exp.Expression, scope: Scope) -> list[exp.Expression]:
+    def expand_star(self, item: exp.Expression, scope: NameScope) -> list[exp.Expression]:
         """Return the columns of `*` and `t.*`."""
         if isinstance(item, exp.Star):
             only(item)
@@ -258,7 +269,7 @@ class Relations:
             return self._columns(source)
         return [item]
 
-    def _all(self, scope: Scope) -> list[exp.Expression]:
+    def _all(self, scope: NameScope) -> list[exp.Expression]:
         if not scope.sources:
             raise SqlError("SELECT * with no tables specified is not valid")
         found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
@@ -273,7 +284,7 @@ class Relations:
     def _columns(self, source: Source) -> list[exp.Expression]:
         return [self._with_alias(bound_column(source, name, kind), name) for name, kind in source.columns]
 
-    def lift(self, node: exp.Select, call: exp.Anonymous, scope: Scope) -> None:
+    def lift(self, node: exp.Select, call: exp.Anonymous, scope: NameScope) -> None:
         """Move a set function from the SELECT list into FROM."""
         name = fold_name(call.this)
         if any(item.meta.get("lifted") for item in node.find_all(exp.Column)) or (

@@ -27,10 +27,10 @@ class Source:
 
 
 @dataclass(slots=True)
-class Scope:
+class NameScope:
     """The sources that a query sees, and those of the queries around it."""
 
-    outer: Scope | None = None
+    outer: NameScope | None = None
     sources: dict[str, Source] = field(default_factory=dict)
     """By the name that the statement uses for them."""
     queries: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -43,12 +43,12 @@ class Scope:
     nested: bool = False
     """Whether the arguments of a window's aggregate may hold aggregates."""
 
-    def inside(self, *, aggregates: bool) -> Scope:
+    def inside(self, *, aggregates: bool) -> NameScope:
         """Return the same scope for the inside of a call, where windows are not allowed."""
-        return Scope(self.outer, self.sources, self.queries, self.merged, aggregates)
+        return NameScope(self.outer, self.sources, self.queries, self.merged, aggregates)
 
     def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.queries:
                 return scope.queries[name]
@@ -57,7 +57,7 @@ class Scope:
 
     def find(self, name: str, table: str | None) -> tuple[Source, str] | exp.Expression:
         """Return the source and type of a column, or the expression of a merged one."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if table is None and name in scope.merged:
                 return scope.merged[name]

@@ -10,7 +10,7 @@ from ..catalog import Table
 from .bind import Binder, Columns
 from .expression_types import NAMES, UNKNOWN, assignable, long_name
 from .scope import (
-    Scope,
+    NameScope,
     Source,
     base_table,
     fold_name,
@@ -34,7 +34,7 @@ def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
     raise SqlUnsupportedError(f"{type(tree).__name__.upper()} statements are not supported")
 
 
-def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, Source]:
+def _target(binder: Binder, node: exp.Expression, scope: NameScope) -> tuple[Table, Source]:
     if not isinstance(node, exp.Table) or isinstance(node.this, exp.Anonymous):
         raise SqlUnsupportedError(f"{shown(node)} cannot be written to")
     only(node, "this", "db", "catalog", "alias", "only")
@@ -52,7 +52,7 @@ def _target(binder: Binder, node: exp.Expression, scope: Scope) -> tuple[Table, 
     return table, source
 
 
-def _bind_value(binder: Binder, node: exp.Expression, scope: Scope, table: Table, column: str) -> None:
+def _bind_value(binder: Binder, node: exp.Expression, scope: NameScope, table: Table, column: str) -> None:
     """Bind a value for a column."""
     found = table.column(column)
     if found is None:
@@ -79,7 +79,7 @@ def _is_default(node: exp.Expression) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
-def _bind_returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Columns:
+def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> Columns:
     clause = tree.args.get("returning")
     if clause is None:
         return ()
@@ -99,11 +99,11 @@ def _bind_returning(binder: Binder, tree: exp.Expression, scope: Scope) -> Colum
 
 def _insert(binder: Binder, tree: exp.Insert) -> Columns:
     only(tree, "this", "expression", "conflict", "returning", "default", "with_")
-    outer = Scope()
+    outer = NameScope()
     binder.with_queries(tree, outer)
     schema = tree.this
     node = schema.this if isinstance(schema, exp.Schema) else schema
-    scope = Scope(outer=outer)
+    scope = NameScope(outer=outer)
     table, source = _target(binder, node, scope)
     named = [fold_name(column) for column in schema.expressions] if isinstance(schema, exp.Schema) else []
     for name in named:
@@ -129,14 +129,14 @@ def _insert(binder: Binder, tree: exp.Insert) -> Columns:
 
 
 def _insert_rows(
-    binder: Binder, body: exp.Values, outer: Scope, table: Table, targets: list[str], named: bool
+    binder: Binder, body: exp.Values, outer: NameScope, table: Table, targets: list[str], named: bool
 ) -> list[str]:
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in body.expressions]
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise SqlError("VALUES lists must all be the same length")
     targets = _fit_targets(targets, width, named)
-    scope = Scope(outer=outer)
+    scope = NameScope(outer=outer)
     for row in rows:
         for item, column in zip(row, targets, strict=True):
             _bind_value(binder, item, scope, table, column)
@@ -152,7 +152,7 @@ def _fit_targets(targets: list[str], width: int, named: bool) -> list[str]:
 
 
 def _insert_query(
-    binder: Binder, body: exp.Expr, outer: Scope, table: Table, targets: list[str], named: bool
+    binder: Binder, body: exp.Expr, outer: NameScope, table: Table, targets: list[str], named: bool
 ) -> list[str]:
     kinds = []
     for name in targets:
@@ -166,7 +166,7 @@ def _insert_query(
     return targets
 
 
-def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: Scope) -> None:
+def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: NameScope) -> None:
     clause = tree.args.get("conflict")
     if clause is None:
         return
@@ -182,10 +182,10 @@ def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: Scope) -> N
         return
     columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
     excluded = Source(binder.alias("excluded"), columns, table, tuple(name for name, _ in columns))
-    inside = Scope(outer=scope.outer, sources={**scope.sources, "excluded": excluded})
+    inside = NameScope(outer=scope.outer, sources={**scope.sources, "excluded": excluded})
     clause.meta["excluded"] = excluded
     # A bare column of the right side means the row that is there, so "excluded" is only found by its name.
-    plain = Scope(outer=inside, sources=dict(scope.sources))
+    plain = NameScope(outer=inside, sources=dict(scope.sources))
     clause.set("expressions", _assignments(binder, clause.expressions, plain, table))
     if clause.args.get("where") is not None:
         binder.expressions.boolean(clause.args["where"].this, plain, "WHERE")
@@ -211,7 +211,7 @@ def _conflict_keys(clause: exp.OnConflict, table: Table) -> list[str]:
     return keys
 
 
-def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, table: Table) -> list[exp.Expression]:
+def _assignments(binder: Binder, items: list[exp.Expression], scope: NameScope, table: Table) -> list[exp.Expression]:
     """Bind SET a = 1, b = 2: one assignment per column."""
     done: list[exp.Expression] = []
     seen: set[str] = set()
@@ -248,9 +248,9 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: Scope, tabl
 
 def _change(binder: Binder, tree: exp.Update | exp.Delete) -> Columns:
     only(tree, "this", "expressions", "from_", "using", "where", "returning", "with_")
-    outer = Scope()
+    outer = NameScope()
     binder.with_queries(tree, outer)
-    scope = Scope(outer=outer)
+    scope = NameScope(outer=outer)
     table, source = _target(binder, tree.this, scope)
     if tree.args.get("from_") is not None:
         binder.relations.bind_from(tree, scope)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from ..events import AGENTS, Event
 
 
-class Dialect(Protocol):
+class AgentDialect(Protocol):
     """The interface of each module of this package."""
 
     def read(self, name: str, payload: dict[str, Any]) -> Event | None:
@@ -19,7 +19,7 @@ class Dialect(Protocol):
         """Format `context` as the agent expects it on standard output; empty if it accepts none."""
 
 
-def dialect(agent: str) -> Dialect:
+def dialect(agent: str) -> AgentDialect:
     if agent not in AGENTS:
         raise ValueError(f"agent must be one of {', '.join(AGENTS)}, got {agent!r}")
-    return cast(Dialect, import_module(f"{__name__}.{agent.replace('-', '_')}"))
+    return cast(AgentDialect, import_module(f"{__name__}.{agent.replace('-', '_')}"))

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .payloads import hook_specific, parse_exit, session_event, text_of, tool_event
 
 AGENT = "claude-code"
 MOMENTS = {
-    "SessionStart": Kind.SESSION_START,
-    "UserPromptSubmit": Kind.PROMPT,
-    "PreCompact": Kind.COMPACT,
-    "Stop": Kind.STOP,
-    "SubagentStop": Kind.SUBAGENT_STOP,
-    "SessionEnd": Kind.SESSION_END,
+    "SessionStart": EventKind.SESSION_START,
+    "UserPromptSubmit": EventKind.PROMPT,
+    "PreCompact": EventKind.COMPACT,
+    "Stop": EventKind.STOP,
+    "SubagentStop": EventKind.SUBAGENT_STOP,
+    "SessionEnd": EventKind.SESSION_END,
 }
 EXIT = re.compile(r"\A\s*(?:Error: )?Exit code (\d+)[^\S\n]*(?:\n|\Z)|\n[^\S\n]*Exit code (\d+)\s*\Z")
 answer = hook_specific

@@ -8,18 +8,18 @@ import json
 import re
 from typing import Any
 
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .payloads import parse_exit, parse_object, session_event, tool_event
 
 AGENT = "copilot"
 _EXIT = re.compile(r"\s*<exited with exit code (\d+)>\s*\Z")
 _MOMENTS = {
-    "sessionStart": Kind.SESSION_START,
-    "userPromptSubmitted": Kind.PROMPT,
-    "preCompact": Kind.COMPACT,
-    "agentStop": Kind.STOP,
-    "subagentStop": Kind.SUBAGENT_STOP,
-    "sessionEnd": Kind.SESSION_END,
+    "sessionStart": EventKind.SESSION_START,
+    "userPromptSubmitted": EventKind.PROMPT,
+    "preCompact": EventKind.COMPACT,
+    "agentStop": EventKind.STOP,
+    "subagentStop": EventKind.SUBAGENT_STOP,
+    "sessionEnd": EventKind.SESSION_END,
 }
 
 

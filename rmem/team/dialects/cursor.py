@@ -6,17 +6,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .payloads import parse_object, session_event, tool_event
 
 AGENT = "cursor"
 _MOMENTS = {
-    "sessionStart": Kind.SESSION_START,
-    "beforeSubmitPrompt": Kind.PROMPT,
-    "preCompact": Kind.COMPACT,
-    "stop": Kind.STOP,
-    "subagentStop": Kind.SUBAGENT_STOP,
-    "sessionEnd": Kind.SESSION_END,
+    "sessionStart": EventKind.SESSION_START,
+    "beforeSubmitPrompt": EventKind.PROMPT,
+    "preCompact": EventKind.COMPACT,
+    "stop": EventKind.STOP,
+    "subagentStop": EventKind.SUBAGENT_STOP,
+    "sessionEnd": EventKind.SESSION_END,
 }
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .payloads import hook_specific, parse_exit, session_event, text_of, tool_event
 
 AGENT = "gemini"
 _MOMENTS = {
-    "SessionStart": Kind.SESSION_START,
-    "BeforeAgent": Kind.PROMPT,
-    "PreCompress": Kind.COMPACT,
-    "AfterAgent": Kind.STOP,
-    "SessionEnd": Kind.SESSION_END,
+    "SessionStart": EventKind.SESSION_START,
+    "BeforeAgent": EventKind.PROMPT,
+    "PreCompress": EventKind.COMPACT,
+    "AfterAgent": EventKind.STOP,
+    "SessionEnd": EventKind.SESSION_END,
 }
 _SHELL = "run_shell_command"
 _OUTPUT = re.compile(r"\A(?:Command: .*\n)?(?:Directory: .*\n)?(?:Output|Stdout): ?")

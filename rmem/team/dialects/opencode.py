@@ -6,16 +6,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from .payloads import parse_exit, session_event, text_of, tool_event
 
 AGENT = "opencode"
 _MOMENTS = {
-    "session.created": Kind.SESSION_START,
-    "chat.message": Kind.PROMPT,
-    "session.compacting": Kind.COMPACT,
-    "session.idle": Kind.STOP,
-    "session.deleted": Kind.SESSION_END,
+    "session.created": EventKind.SESSION_START,
+    "chat.message": EventKind.PROMPT,
+    "session.compacting": EventKind.COMPACT,
+    "session.idle": EventKind.STOP,
+    "session.deleted": EventKind.SESSION_END,
 }
 
 

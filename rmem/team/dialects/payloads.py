@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from ..events import Event, Kind
+from ..events import Event, EventKind
 
 _ACTIONS = {
     "shell": "bash shell run_shell_command run_terminal_cmd exec_command local_shell terminal powershell execute "
@@ -115,7 +115,9 @@ def parse_exit(output: str, code: int) -> tuple[str, bool]:
     return output if output.strip() or code == 0 else f"Exit code {code}", code != 0
 
 
-def new_event(agent: str, kind: Kind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any) -> Event:
+def new_event(
+    agent: str, kind: EventKind, payload: Mapping[str, Any], session: object, cwd: object, **more: Any
+) -> Event:
     """Build an event. The same occurrence always gets the same id, from the tool's call number if there is one."""
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
@@ -126,20 +128,20 @@ def new_event(agent: str, kind: Kind, payload: Mapping[str, Any], session: objec
 
 
 def session_event(
-    agent: str, kind: Kind | None, payload: Mapping[str, Any], session: object, cwd: object
+    agent: str, kind: EventKind | None, payload: Mapping[str, Any], session: object, cwd: object
 ) -> Event | None:
     """Build an event that is not a tool call; None for a kind we do not use."""
     if kind is None:
         return None
-    if kind is Kind.PROMPT:
+    if kind is EventKind.PROMPT:
         return new_event(agent, kind, payload, session, cwd, prompt=str(payload.get("prompt") or ""))
-    if kind is Kind.STOP:
+    if kind is EventKind.STOP:
         message = payload.get("last_assistant_message") or payload.get("prompt_response")
         return new_event(agent, kind, payload, session, cwd, message=str(message or ""))
-    if kind is Kind.SESSION_START:
+    if kind is EventKind.SESSION_START:
         source = payload.get("source") or "startup"
     else:
-        source = payload.get("reason" if kind is Kind.SESSION_END else "trigger")
+        source = payload.get("reason" if kind is EventKind.SESSION_END else "trigger")
     return new_event(agent, kind, payload, session, cwd, source=str(source or ""))
 
 
@@ -152,7 +154,7 @@ def tool_event(
     command = command_in(arguments)
     return new_event(
         agent,
-        Kind.TOOL,
+        EventKind.TOOL,
         payload,
         session,
         cwd,

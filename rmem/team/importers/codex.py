@@ -1,8 +1,8 @@
-"""Transcripts of Codex CLI: sessions/YYYY/MM/DD/rollout-*.jsonl, lines of timestamp, type and payload.
+"""Read transcripts of Codex CLI: sessions/YYYY/MM/DD/rollout-*.jsonl, lines of timestamp, type and payload.
 
-session_meta names the session, its folder and what git knew; turn_context the folder of a turn; response_item has
-calls of tools and their outputs, which are JSON with metadata.exit_code, or a text headed by the exit code; event_msg
-has what the user said, and in extended histories how commands ended. Early versions wrote the response items bare."""
+session_meta names the session, its folder and its git state; turn_context the folder of a turn; response_item has
+tool calls and their outputs, which are JSON with metadata.exit_code, or a text headed by the exit code; event_msg has
+the user's messages, and in extended histories how commands ended. Early versions wrote the response items bare."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from ..dialects.payloads import command_in, outcome_of, parse_exit, parse_object, text_of
-from ..events import Event, Kind
-from .transcript_lines import Clock, TranscriptEvent, lines, used, words
+from ..events import Event, EventKind
+from .transcript_lines import Clock, TranscriptEvent, lines, text_or_none, tool_event
 
 AGENT = "codex"
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _SHELLS = ("shell_command", "container.exec", "exec_command", "unified_exec")
-# What the tool itself says in the user's name.
-_NOT_SAID = re.compile(
+# What the tool writes as messages of the user.
+_NOT_TYPED = re.compile(
     r"^\s*(?:<(?:environment_context|user_instructions|permissions|turn_aborted|user_shell_command|skill|INSTRUCTIONS|"
     r"collaboration_mode|subagent_notification|user_action|model_switch|apps_instructions|plugins_instructions)|"
     r"# AGENTS\.md instructions)"
 )
-_ASKED = re.compile(r"^# Context from my IDE setup:.*?^## My request for Codex:\s*", re.DOTALL | re.MULTILINE)
+_IDE_CONTEXT = re.compile(r"^# Context from my IDE setup:.*?^## My request for Codex:\s*", re.DOTALL | re.MULTILINE)
 _FOLDER = re.compile(r"<cwd>([^<]+)</cwd>")
 _HEADED = re.compile(r"^(?:Exit code|Wall time|Chunk ID|Process exited|Process running|Total output lines)\b", re.M)
 _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)", re.MULTILINE)
@@ -37,8 +37,8 @@ _REFUSED = re.compile(r"^\s*(?:apply_patch verification failed|patch rejected|In
 
 
 def read_events(path: Path) -> Iterator[TranscriptEvent]:
-    """What happened in a session, in order."""
-    reader = _Reader(path)
+    """Yield the events of a session, in order."""
+    reader = _TranscriptReader(path)
     clock = Clock(path)
     for at, line in enumerate(lines(path)):
         when = clock(line)
@@ -46,26 +46,26 @@ def read_events(path: Path) -> Iterator[TranscriptEvent]:
             yield TranscriptEvent(event, reader.branch, reader.commit, reader.address)
 
 
-def ended_in(path: Path, call: str) -> Event | None:
-    """How a command ended, by its number, as far as the end of its session's transcript tells already."""
-    reader = _Reader(path, messages=False)
+def find_outcome(path: Path, call: str) -> Event | None:
+    """Return how the command with this call id ended, from the end of its transcript; None if it is not there yet."""
+    reader = _TranscriptReader(path, messages=False)
     found = None
     for at, line in enumerate(lines(path, last=_LAST)):
         found = next((event for event in reader.events(at, line, 0.0) if event.id == call), found)
     return found
 
 
-class _Reader:
+class _TranscriptReader:
     """Reads one transcript, line by line."""
 
     def __init__(self, path: Path, *, messages: bool = True) -> None:
-        """Without `messages`, what the user said is of no interest."""
+        """`messages=False` skips the user's messages."""
         self.branch: str | None = None
         self.commit: str | None = None
         self.address: str | None = None
         self._session, self._cwd, self._named = path.stem, "", False
         self._by_agent = False
-        self._messages = messages and not _tells(path, b'"user_message"')
+        self._messages = messages and not _contains(path, b'"user_message"')
         self._calls: dict[str, tuple[str, Any, str]] = {}
         self._running: dict[str, tuple[str, str, Any, str, str]] = {}
 
@@ -79,78 +79,80 @@ class _Reader:
             else:
                 return
         if kind == "session_meta":
-            self._meet(body)
+            self._read_session(body)
         elif kind == "turn_context":
             self._cwd = str(body.get("cwd") or self._cwd)
         elif kind == "event_msg":
-            yield from self._happened(at, body, when)
+            yield from self._read_event_message(at, body, when)
         elif kind == "response_item":
-            yield from self._item(at, body, when)
+            yield from self._read_item(at, body, when)
 
-    def _meet(self, body: dict[str, Any]) -> None:
+    def _read_session(self, body: dict[str, Any]) -> None:
         if self._named:
-            return  # a fork tells of the session that it came from, too
+            return  # a fork also has the header of the session that it came from
         self._named = True
         self._session, self._cwd = str(body.get("id") or self._session), str(body.get("cwd") or self._cwd)
         source = body.get("source")
         self._by_agent = isinstance(source, dict) and "subagent" in source
         git = body.get("git")
         if isinstance(git, dict):
-            self.branch, self.commit = words(git.get("branch")), words(git.get("commit_hash"))
-            self.address = words(git.get("repository_url"))
+            self.branch, self.commit = text_or_none(git.get("branch")), text_or_none(git.get("commit_hash"))
+            self.address = text_or_none(git.get("repository_url"))
 
-    def _happened(self, at: int, body: dict[str, Any], when: float) -> Iterator[Event]:
+    def _read_event_message(self, at: int, body: dict[str, Any], when: float) -> Iterator[Event]:
         if body.get("type") == "user_message":
-            yield from self._said(at, str(body.get("message") or ""), when)
+            yield from self._prompt_event(at, str(body.get("message") or ""), when)
         elif body.get("type") == "exec_command_end":
             number = str(body.get("call_id") or f"{self._session}-{at}")
             tool, given, cwd = self._calls.pop(
                 number, ("shell", {"command": body.get("command")}, str(body.get("cwd") or self._cwd))
             )
             failed = outcome_of(body)
-            event = self._used(number, tool, given, cwd, when, text_of(body.get("aggregated_output") or body), failed)
+            event = self._finished_call(
+                number, tool, given, cwd, when, text_of(body.get("aggregated_output") or body), failed
+            )
             if event is not None:
                 yield event
 
-    def _item(self, at: int, body: dict[str, Any], when: float) -> Iterator[Event]:
+    def _read_item(self, at: int, body: dict[str, Any], when: float) -> Iterator[Event]:
         kind, number = body.get("type"), str(body.get("call_id") or body.get("id") or "")
         if kind == "message" and body.get("role") == "user":
-            said = text_of(body.get("content"))
-            named = _FOLDER.search(said) if _NOT_SAID.match(said) else None
-            self._cwd = named[1].strip() if named and not self._cwd else self._cwd
+            text = text_of(body.get("content"))
+            folder = _FOLDER.search(text) if _NOT_TYPED.match(text) else None
+            self._cwd = folder[1].strip() if folder and not self._cwd else self._cwd
             if self._messages:
-                yield from self._said(at, said, when)
+                yield from self._prompt_event(at, text, when)
         elif kind in _CALLS:
             given = parse_object(body.get("arguments", body.get("input", body.get("action"))))
             name = str(body.get("name") or "shell")
             self._calls[number] = "shell" if name in _SHELLS else name, given, self._folder(given)
         elif kind in _OUTPUTS and number in self._calls:
-            event = self._ended(number, *self._calls.pop(number), body.get("output"), when)
+            event = self._read_output(number, *self._calls.pop(number), body.get("output"), when)
             if event is not None:
                 yield event
 
-    def _said(self, at: int, said: str, when: float) -> Iterator[Event]:
-        said = _ASKED.sub("", said)
-        if said.strip() and not self._by_agent and not _NOT_SAID.match(said):
-            yield Event(f"{self._session}-{at}", AGENT, Kind.PROMPT, self._session, self._cwd, when, prompt=said)
+    def _prompt_event(self, at: int, prompt: str, when: float) -> Iterator[Event]:
+        prompt = _IDE_CONTEXT.sub("", prompt)
+        if prompt.strip() and not self._by_agent and not _NOT_TYPED.match(prompt):
+            yield Event(f"{self._session}-{at}", AGENT, EventKind.PROMPT, self._session, self._cwd, when, prompt=prompt)
 
     def _folder(self, given: Any) -> str:
         own = given.get("workdir") or given.get("working_directory") if isinstance(given, Mapping) else None
         return os.path.join(self._cwd, own) if isinstance(own, str) else self._cwd
 
-    def _ended(self, number: str, tool: str, given: Any, cwd: str, out: Any, when: float) -> Event | None:
-        """The use of a tool; None where it was refused, or is still going on."""
-        output, failed, going_on = _result(out)
+    def _read_output(self, number: str, tool: str, given: Any, cwd: str, out: Any, when: float) -> Event | None:
+        """Return the event of a tool call; None if it was refused or still runs."""
+        output, failed, running_id = _result(out)
         before = self._running.pop(str(given.get("session_id")), None) if isinstance(given, Mapping) else None
-        if before is not None:  # more of a command that went on
+        if before is not None:  # further output of a running command
             number, tool, given, cwd, earlier = before
             output = f"{earlier}\n{output}"
-        if going_on is not None:
-            self._running[going_on] = number, tool, given, cwd, output
+        if running_id is not None:
+            self._running[running_id] = number, tool, given, cwd, output
             return None
-        return self._used(number, tool, given, cwd, when, output, failed)
+        return self._finished_call(number, tool, given, cwd, when, output, failed)
 
-    def _used(
+    def _finished_call(
         self, number: str, tool: str, given: Any, cwd: str, when: float, output: str, failed: bool | None
     ) -> Event | None:
         if _NOT_RUN.search(output[:300]) and failed is not False:
@@ -161,27 +163,27 @@ class _Reader:
             tool, given = "apply_patch", {"input": patch}
         if tool == "apply_patch" and _REFUSED.match(output):
             failed = True
-        return used(AGENT, number, self._session, cwd, when, tool, given, output, failed=failed)
+        return tool_event(AGENT, number, self._session, cwd, when, tool, given, output, failed=failed)
 
 
 def _result(out: Any) -> tuple[str, bool | None, str | None]:
-    """What a tool put out, whether it failed, and under which number it is still going on."""
+    """Return the output of a tool, whether it failed, and the session id of a command that still runs."""
     out = parse_object(out)
     if isinstance(out, Mapping):
-        about = out.get("metadata")
-        failed = outcome_of(about) if isinstance(about, Mapping) else None
+        metadata = out.get("metadata")
+        failed = outcome_of(metadata) if isinstance(metadata, Mapping) else None
         return text_of(out), outcome_of(out) if failed is None else failed, None
     text = text_of(out)
     head, mark, rest = text.partition("Output:\n")
     if not mark or len(head) > 500 or not _HEADED.search(head):
         return text, None, None
-    code, going_on = _EXIT.search(head), _RUNNING.search(head)
+    code, running_id = _EXIT.search(head), _RUNNING.search(head)
     if code is not None:
         return *parse_exit(rest, int(code[1])), None
-    return rest, None, going_on[1] if going_on else None
+    return rest, None, running_id[1] if running_id else None
 
 
-def _tells(path: Path, mark: bytes) -> bool:
+def _contains(path: Path, mark: bytes) -> bool:
     with path.open("rb") as file:
         before = b""
         while chunk := file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Memories from git's history: what was fixed and how, what was tried and reverted, which files change together."""
+"""Make notes from git's history: what was fixed and how, what was tried and reverted, which files change together."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _MOST_FILES = 30  # a commit of more files says nothing about which belong toget
 _NAMED_FILES = 10
 _REASONED, _EXPLAINED, _BARE, _PLAIN = 0.45, 0.4, 0.3, 0.2
 """How important a commit is: one that says why, one that says something, one with a subject only, one that is neither
-a fix nor a decision. What people tell their agents begins at 0.5."""
+a fix nor a decision. Notes that people give their agents begin at 0.5."""
 _TOGETHER, _OFTEN = 0.7, 5  # share and number of commits from which on two files belong together
 _LIFT = 2.0  # so much oftener than that file changes anyway
 _COMPANIONS = 4
@@ -117,24 +117,24 @@ class Commit:
 
 
 def count(root: Path) -> int:
-    """How many commits there are, merges left out."""
+    """Count the commits without merges."""
     if not _git(root, "rev-list", "--max-count=1", "--all").strip():
         raise InputError(f"{root.name!r} has no commits yet", field="path")
     return int(_git(root, "rev-list", "--count", "--no-merges", "HEAD").strip() or 0)
 
 
 def files_now(root: Path) -> frozenset[str]:
-    """The files that the repository has today."""
-    told = _git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
-    return frozenset(told.split("\0")) - {""}
+    """Return the files of HEAD."""
+    listing = _git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
+    return frozenset(listing.split("\0")) - {""}
 
 
 def commits(root: Path) -> Iterator[Commit]:
-    """The history, newest first, one commit at a time, from one process of git. Renames are not looked for, and a
-    partial clone is asked for no patches: it would have to fetch the contents of files."""
+    """Yield the history, newest first, from one git process. Renames are not detected. Patches of a partial clone are
+    left out: git would have to fetch the contents of files."""
     patches = () if _is_partial(root) else ("--patch", "--unified=0")
-    told = resources.files(__package__) / "gitattributes"  # how functions begin in each language
-    with resources.as_file(told) as attributes:
+    resource = resources.files(__package__) / "gitattributes"  # how functions begin in each language
+    with resources.as_file(resource) as attributes:
         command = [
             "git", "-C", str(root), "-c", "core.quotepath=off", "-c", "log.showSignature=false",
             "-c", f"core.attributesFile={attributes}", "log", "--no-merges", "--no-color", "--no-renames",
@@ -148,7 +148,7 @@ def commits(root: Path) -> Iterator[Commit]:
 
 
 def _read_commits(lines: Iterable[str]) -> Iterator[Commit]:
-    """Commits from what git prints: a header that ends with a separator of its own, the files, the patch."""
+    """Parse the output of git: a header that ends with its own separator, the files, the patch."""
     header, commit = "", None
     for line in lines:
         if line.startswith("\x1e"):
@@ -169,71 +169,71 @@ def _read_commits(lines: Iterable[str]) -> Iterator[Commit]:
 
 def _commit(header: str) -> Commit:
     name, parents, person, address, when, subject, body, _ = header.lstrip("\x1e").split("\x1f", 7)
-    said = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
+    message = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
     author = address.strip() or person.strip() or "unknown"
     by_bot = bool(_BOT.search(f"{person} {address}"))
-    found = Commit(name.strip(), author, float(when or 0), subject.strip(), said, by_bot=by_bot)
-    found.is_first = not parents.strip()
-    return found
+    commit = Commit(name.strip(), author, float(when or 0), subject.strip(), message, by_bot=by_bot)
+    commit.is_first = not parents.strip()
+    return commit
 
 
 def _is_partial(root: Path) -> bool:
-    asked = ["git", "-C", str(root), "config", "--get-regexp", r"^remote\..*\.(promisor|partialclonefilter)$"]
-    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+    command = ["git", "-C", str(root), "config", "--get-regexp", r"^remote\..*\.(promisor|partialclonefilter)$"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class History:
-    """What commits teach, told newest first: what was taken back and is in again teaches nothing."""
+    """Makes notes of commits, given newest first. A change that was reverted and applied again makes none."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._in_again: set[str] = set()  # commits that took something back, by their ids, and what that was
+        self._reapplied: set[str] = set()  # reverts that were undone: their ids, and titles of what they reverted
         self._subjects: set[str] = set()  # of newer commits
         self._closed: set[str] = set()  # issues that newer commits say they close
-        self._told: set[str] = set()
-        self._taken_back: set[str] = set()  # commits, by their ids and titles
+        self._learned: set[str] = set()
+        self._reverted: set[str] = set()  # commits that were reverted, by their ids and titles
 
-    def note_of(self, commit: Commit) -> Note | None:
-        """What a commit teaches; None for most."""
+    def learn(self, commit: Commit) -> Note | None:
+        """Return the note of a commit; None for most."""
         if commit.by_bot:
             return None
-        reverted = _reverted(commit.subject)
+        reverted = _parse_revert(commit.subject)
         title = _title(commit.subject)
         later, closed = title in self._subjects, set(self._closed)
         self._subjects.add(title)
         if reverted is not None:
             what, remark, times = reverted
-            return self._dead_end(commit, what, remark, closed) if times % 2 else self._brought_back(commit, what)
+            return self._dead_end(commit, what, remark, closed) if times % 2 else self._reapplication(commit, what)
         self._closed |= set(_CLOSED.findall(f"{commit.subject}\n{commit.body}"))
-        if f"{title}\n{commit.body}" in self._told or later or {commit.id, title} & self._taken_back:
-            return None  # picked into another branch, made once more, or taken back: the revert tells of it
-        self._told.add(f"{title}\n{commit.body}")
+        if f"{title}\n{commit.body}" in self._learned or later or {commit.id, title} & self._reverted:
+            return None  # cherry-picked, made again, or reverted; the note of the revert covers it
+        self._learned.add(f"{title}\n{commit.body}")
         if _is_fix(commit) and not _is_convention(commit):
-            changed = f"changed {_listed(commit.files)}"
+            changed = f"changed {_list_files(commit.files)}"
             note = self._note(
                 commit,
-                _told(commit, f"Fix: {changed}"),
+                _describe(commit, f"Fix: {changed}"),
                 "error_fix",
-                _EXPLAINED if _explained(commit.body) else _BARE,
+                _EXPLAINED if _explanation(commit.body) else _BARE,
             )
             note.error, note.fix = commit.subject, changed
             return note
         if _is_convention(commit):
-            return self._note(commit, _told(commit), "decision", _EXPLAINED if _explained(commit.body) else _BARE)
+            return self._note(commit, _describe(commit), "decision", _EXPLAINED if _explanation(commit.body) else _BARE)
         if _is_change(commit):
-            return self._note(commit, _told(commit, f"Changed: {_listed(commit.files)}"), "codebase", _PLAIN)
+            return self._note(commit, _describe(commit, f"Changed: {_list_files(commit.files)}"), "codebase", _PLAIN)
         return None
 
     def _dead_end(self, commit: Commit, what: str, remark: str, closed: set[str]) -> Note | None:
         undone = _REVERTS.search(commit.body)
-        why = _explained(f"{remark}\n{commit.body}")
+        why = _explanation(f"{remark}\n{commit.body}")
         title = _title(what)
-        is_back = commit.id in self._in_again or title in self._in_again or title in self._subjects
+        is_back = commit.id in self._reapplied or title in self._reapplied or title in self._subjects
         if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
             return None
         if _MERGE.match(what) and not why:
             return None  # the name of a branch says nothing
-        self._taken_back |= {title, *(undone.groups() if undone else ())}
+        self._reverted |= {title, *(undone.groups() if undone else ())}
         which = f" (commit {undone[1][:10]})" if undone else ""
         text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
         note = self._note(
@@ -242,15 +242,15 @@ class History:
         note.details = {"takes_back": undone[1]} if undone else {}
         return note
 
-    def _brought_back(self, commit: Commit, what: str) -> Note | None:
-        """Where the revert that this one undoes was learned before, it no longer holds."""
-        self._in_again.add(_title(what))
+    def _reapplication(self, commit: Commit, what: str) -> Note | None:
+        """Supersede the note of the revert that this commit undoes."""
+        self._reapplied.add(_title(what))
         undone = _REVERTS.search(commit.body)
         if undone is None:
             return None
-        self._in_again.add(undone[1])
-        told = f"It was taken back once and is in again: {_REQUEST.sub('', what).rstrip('.')}."
-        note = self._note(commit, told, "decision", _BARE)
+        self._reapplied.add(undone[1])
+        text = f"It was taken back once and is in again: {_REQUEST.sub('', what).rstrip('.')}."
+        note = self._note(commit, text, "decision", _BARE)
         note.supersedes = self._note(replace(commit, id=undone[1]), "revert", "decision", _BARE).id
         return note
 
@@ -273,73 +273,74 @@ def _is_fix(commit: Commit) -> bool:
 
 
 def _is_convention(commit: Commit) -> bool:
-    chosen = _CONVENTION.search(commit.subject) and not _HOUSEKEEPING.search(commit.subject)
-    said = not _FIX.search(commit.subject) and _FROM_NOW_ON.search(_explained(commit.body))
-    return bool(chosen or said) and _is_of_code(commit)
+    in_subject = _CONVENTION.search(commit.subject) and not _HOUSEKEEPING.search(commit.subject)
+    in_body = not _FIX.search(commit.subject) and _FROM_NOW_ON.search(_explanation(commit.body))
+    return bool(in_subject or in_body) and _is_of_code(commit)
 
 
 def _is_change(commit: Commit) -> bool:
-    """Whether it says what it changes: in the program, in what the program needs, or with an explanation elsewhere."""
+    """Return whether the subject says what changed, and it is code, dependencies or has an explanation."""
     of_program = _is_of_code(commit) or any(_MANIFEST.search(name) for name in commit.files)
     return (
         len(re.findall(r"\w{2,}", _REQUEST.sub("", commit.subject))) >= 2
         and not _ROUTINE.search(commit.subject)
         and 0 < len(commit.files) <= _MOST_FILES
-        and (of_program or bool(_explained(commit.body)))
+        and (of_program or bool(_explanation(commit.body)))
     )
 
 
 def _is_of_code(commit: Commit) -> bool:
-    """Whether it changes the program itself, and not only what lies around it: documents, tests, settings."""
+    """Return whether a commit changes code, and not only documents, tests or settings."""
     return any(not _BESIDE_THE_CODE.search(name) and not TEST.search(name) for name in commit.files)
 
 
-def _reverted(subject: str) -> tuple[str, str, int] | None:
-    """What a commit takes back, what is said behind that, and how many times it was turned; None if it is no revert."""
-    told, remark, times = subject, "", 0
-    while (found := _REVERTED.match(_REQUEST.sub("", told))) is not None:
+def _parse_revert(subject: str) -> tuple[str, str, int] | None:
+    """Return the subject that a commit reverts, the remark after it and the number of nested reverts; None if it is no
+    revert."""
+    subject_of_reverted, remark, times = subject, "", 0
+    while (found := _REVERTED.match(_REQUEST.sub("", subject_of_reverted))) is not None:
         times += 2 if found[1] else 1
-        told, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
-    return (told, remark, times) if times else None
+        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+    return (subject_of_reverted, remark, times) if times else None
 
 
 def _title(subject: str) -> str:
-    """A subject as it is compared: without the numbers of pull requests, marks and capitals."""
+    """Normalize a subject for comparison: no pull request numbers, punctuation or capitals."""
     return re.sub(r"\W+", " ", _REQUEST.sub("", subject)).strip().casefold()
 
 
-def _explained(body: str) -> str:
-    """The sentences of a message that say something: no lists of squashed commits, references or git's own words."""
+def _explanation(body: str) -> str:
+    """Return the explanation in a message: no lists of squashed commits, references or git's own words."""
     kept = [
         line
         for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", body))).splitlines()
         if not _REFERENCE.match(line)
     ]
-    told = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _reverted(line.strip()))).strip()
-    return told if len(re.findall(r"\w{2,}", told)) >= 3 else ""
+    explanation = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _parse_revert(line.strip()))).strip()
+    return explanation if len(re.findall(r"\w{2,}", explanation)) >= 3 else ""
 
 
-def _told(commit: Commit, *more: str) -> str:
-    """What a commit says, then what its patch tells."""
+def _describe(commit: Commit, *more: str) -> str:
+    """Return the text of a note: the message of a commit, then the summary of its patch."""
     steps = "\n".join(_steps(commit))[:_LONG_STEPS]
-    lines = [commit.subject, _explained(commit.body)[:_LONG], steps, *more, *commit.patch.lines()]
+    lines = [commit.subject, _explanation(commit.body)[:_LONG], steps, *more, *commit.patch.lines()]
     return "\n".join(line for line in lines if line)
 
 
 def _steps(commit: Commit) -> list[str]:
-    """The commits that were squashed into one, without "* Linting" and what its subject says already."""
+    """List the commits that were squashed into one, without "* Linting" and what its subject says already."""
     steps = dict.fromkeys(line.strip() for line in _SQUASHED.findall(commit.body))
     known = _title(commit.subject)
     return [line for line in steps if len(re.findall(r"\w{2,}", line)) >= 3 and not _ROUTINE.search(line[2:])
             and not _UPDATE.match(line[2:]) and _title(line) not in known]  # fmt: skip
 
 
-def _listed(files: Sequence[str]) -> str:
+def _list_files(files: Sequence[str]) -> str:
     more = len(files) - _NAMED_FILES
     return ", ".join(files[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
 
 
-class Together:
+class FilePairs:
     """Counts which files change in the same commits. What changes with everything (lock files, changelogs, generated
     files) and what anybody would look for (the tests of a module) is left out."""
 
@@ -358,13 +359,13 @@ class Together:
     def notes(
         self, repository: Repository, author: str, when: float, present: Collection[str], limit: int = 20
     ) -> list[Note]:
-        """For each file those that belong to it, as far as these commits tell; the surest first."""
+        """Return a note for each file that usually changes with others, the surest first."""
         beside: dict[str, list[tuple[int, str]]] = {}
-        for (one, other), times in self._pairs.items():
-            if times < _OFTEN or one not in present or other not in present or _tests(one, other):
+        for (left, right), times in self._pairs.items():
+            if times < _OFTEN or left not in present or right not in present or _is_test_of(left, right):
                 continue
-            # A pair is told once: of the file that more rarely changes alone.
-            first, second = sorted((one, other), key=lambda name: (self._alone[name], name))
+            # A pair appears once: in the note of the file that more rarely changes alone.
+            first, second = sorted((left, right), key=lambda name: (self._alone[name], name))
             share = times / self._alone[first]
             if share >= _TOGETHER and share >= _LIFT * self._alone[second] / self._commits:
                 beside.setdefault(first, []).append((times, second))
@@ -373,19 +374,19 @@ class Together:
 
     def _note(self, name: str, beside: list[tuple[int, str]], repository: Repository, author: str, when: float) -> Note:
         best = sorted(beside, key=lambda pair: (-pair[0], pair[1]))[:_COMPANIONS]
-        told = ", ".join(f"{other} ({times})" for times, other in best)
-        text = f"Of the {self._alone[name]} commits that changed {name}, most changed these files too: {told}."
+        companions = ", ".join(f"{other} ({times})" for times, other in best)
+        text = f"Of the {self._alone[name]} commits that changed {name}, most changed these files too: {companions}."
         return Note(
             text, "codebase", author=author, agent="git", repository=repository.id, commit=repository.commit,
             files=[name, *(other for _, other in best)], when=when, importance=_BARE, key=f"together {name}",
         )  # fmt: skip
 
 
-def _tests(one: str, other: str) -> bool:
-    """Whether one of two files seems to be the test of the other."""
-    if bool(TEST.search(one)) == bool(TEST.search(other)):
+def _is_test_of(left: str, right: str) -> bool:
+    """Return whether one of two files seems to be the test of the other."""
+    if bool(TEST.search(left)) == bool(TEST.search(right)):
         return False
-    test, code = (one, other) if TEST.search(one) else (other, one)
+    test, code = (left, right) if TEST.search(left) else (right, left)
     words = set(re.split(r"[^a-z0-9]+", PurePosixPath(test).stem.lower()))
     return bool(words & set(re.split(r"[^a-z0-9]+", PurePosixPath(code).stem.lower())))
 

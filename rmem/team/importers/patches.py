@@ -1,5 +1,5 @@
-"""Read a commit's patch: the functions it touches, the tests it adds, and what the changelog says. Changelogs and test
-names are often closer to the words of whoever meets the problem."""
+"""Read a commit's patch: the functions it touches, the tests it adds, and its changelog entries. Changelogs and test
+names often use the words of people who meet the problem."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FUNCTIONS, _TESTS, _LONGEST_NEWS, _LONGEST_TESTS = 12, 10, 600, 400
 
 @dataclass(slots=True)
 class Patch:
-    """What is read of a patch, line by line as git prints it."""
+    """The parts of a patch that are kept; `add` takes its lines as git prints them."""
 
     functions: dict[str, None] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)
@@ -57,17 +57,17 @@ class Patch:
         defined = _DEFINED.match(line)
         name = next(filter(None, defined.groups()), "") if defined else ""
         if TEST.search(self._path):
-            said = _CASE.search(line)
-            name = said[2] if said else name
+            case = _CASE.search(line)
+            name = case[2] if case else name
             if name and len(self.tests) < _TESTS:
                 self.tests[name] = None
         elif name and len(self.functions) < _FUNCTIONS:
             self.functions[name] = None
 
     def lines(self) -> list[str]:
-        """Lines for the memory of the commit."""
+        """Return the lines for the memory of the commit."""
         kept = [line for line in self._news if re.search(r"[A-Za-z]{3}", line) and not _HEADING.match(line)]
         news = _ROLE.sub(lambda found: found[1] or "", " ".join(kept))[:_LONGEST_NEWS].strip()
         tests = ", ".join(self.tests)[:_LONGEST_TESTS]
         parts = (("Changelog", news), ("In", ", ".join(self.functions)), ("Tests", tests))
-        return [f"{name}: {said}" for name, said in parts if said]
+        return [f"{name}: {text}" for name, text in parts if text]

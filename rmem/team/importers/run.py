@@ -14,7 +14,7 @@ from ...brain import Brain
 from ...errors import InputError
 from ..capture import Capture, workspace_of
 from ..consent import may_capture
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from ..identity import Repository, author, local_id, repository, repository_id
 from ..memory import TeamMemory
 from ..notes import Note
@@ -24,12 +24,12 @@ from . import git, transcripts
 from .transcript_lines import TranscriptEvent
 
 Progress = Callable[[int, int], None]
-"""Called with how many are done, and of how many."""
-_STEP = 25  # events after which a run that is killed goes on; fewer than the sources that a memory keeps
+"""Called with the number done and the total."""
+_STEP = 25  # events between two saved positions; fewer than the sources that a memory keeps
 
 
 class Imported(NamedTuple):
-    """What an import did."""
+    """Counts of an import."""
 
     read: int
     passed_over: int
@@ -39,8 +39,8 @@ class Imported(NamedTuple):
 def import_transcripts(
     brain: Brain, agent: str, *, folder: Path | None = None, on_progress: Progress | None = None
 ) -> Imported:
-    """Read the transcripts of an agent as if its hooks had told them."""
-    paths = transcripts.transcripts(agent, folder)
+    """Import the transcripts of an agent as if its hooks had reported the events."""
+    paths = transcripts.find_transcripts(agent, folder)
     before, passed = brain.store.count(), 0
     seen: set[str] = set()
     for number, path in enumerate(paths, 1):
@@ -52,83 +52,83 @@ def import_transcripts(
 
 
 def _read_transcript(brain: Brain, agent: str, path: Path, seen: set[str]) -> bool:
-    """Whether there was anything new. `seen` has the ids of other transcripts' events: a session that was resumed or
-    forked may begin with what the first one told."""
+    """Import a transcript; return whether it had anything new. `seen` has the ids of other transcripts' events: a
+    session that was resumed or forked may begin with events of the first one."""
     place = f"imported {agent} {path.resolve()}"
-    look = [path.stat().st_size, path.stat().st_mtime_ns]
-    noted = json.loads(brain.store.get_meta(place) or "null") or {"file": None, "events": 0, "task": None}
-    if noted["file"] == look:
+    version = [path.stat().st_size, path.stat().st_mtime_ns]
+    progress = json.loads(brain.store.get_meta(place) or "null") or {"file": None, "events": 0, "task": None}
+    if progress["file"] == version:
         return False
-    past, own = _Past(brain, noted["task"]), set[str]()
+    past, own = _PastCapture(brain, progress["task"]), set[str]()
     last, number = None, 0
-    for number, told in enumerate(transcripts.read_transcript(agent, path), 1):
-        last = told
-        known = number <= noted["events"] or told.event.id in seen
-        own.add(told.event.id)
-        if may_capture(told.event.cwd):
-            past.live(told, quiet=known)
-        if number > noted["events"] and number % _STEP == 0:
+    for number, entry in enumerate(transcripts.read_transcript(agent, path), 1):
+        last = entry
+        known = number <= progress["events"] or entry.event.id in seen
+        own.add(entry.event.id)
+        if may_capture(entry.event.cwd):
+            past.replay(entry, quiet=known)
+        if number > progress["events"] and number % _STEP == 0:
             brain.store.set_meta(place, json.dumps({"file": None, "events": number, "task": past.task}))
     if last is not None and may_capture(last.event.cwd):
-        past.live(last._replace(event=_end(last.event)), quiet=False)
-    brain.store.set_meta(place, json.dumps({"file": look, "events": number, "task": past.task}))
+        past.replay(last._replace(event=_end(last.event)), quiet=False)
+    brain.store.set_meta(place, json.dumps({"file": version, "events": number, "task": past.task}))
     seen |= own
     return True
 
 
 def _end(event: Event) -> Event:
     number, agent, session = f"{event.session}-end", event.agent, event.session
-    return Event(number, agent, Kind.SESSION_END, session, event.cwd, event.time, source="imported")
+    return Event(number, agent, EventKind.SESSION_END, session, event.cwd, event.time, source="imported")
 
 
-class _Past(Capture):
-    """Takes in what happened on another day, perhaps on another machine: the repository is as it was then, and its
-    folder may be gone."""
+class _PastCapture(Capture):
+    """Captures events of the past, perhaps of another machine: the repository is as it was then, and its folder may be
+    gone."""
 
     def __init__(self, brain: Brain, task: str | None) -> None:
-        """`task` is the id of what summed the session up when less of it was known."""
-        super().__init__(brain, _Over())
+        """`task` is the id of the session's summary from an earlier import."""
+        super().__init__(brain, _EndedSessions())
         self.task = task
-        self._told: TranscriptEvent | None = None
+        self._current: TranscriptEvent | None = None
         self._quiet = False
 
-    def live(self, told: TranscriptEvent, *, quiet: bool) -> None:
-        """Go through a moment; what it taught is kept unless `quiet`."""
-        self._told, self._quiet = told, quiet
-        self.take(told.event)
+    def replay(self, entry: TranscriptEvent, *, quiet: bool) -> None:
+        """Process an event; store what it teaches unless `quiet`."""
+        self._current, self._quiet = entry, quiet
+        self.take(entry.event)
 
     def _where(self, event: Event) -> Repository | None:
-        assert self._told is not None
-        told, folder = self._told, Path(event.cwd)
+        assert self._current is not None
+        entry, folder = self._current, Path(event.cwd)
         found = repository(folder) if folder.is_absolute() else None
         gone = not folder.is_dir()
-        if gone and event.cwd and (found is None or told.address is not None):
-            # Without an address it is known by its folder's name only: nobody else is told, but nothing is lost.
-            found = Repository(repository_id(told.address) if told.address else local_id(folder), folder)
-        return None if found is None else replace(found, branch=told.branch, commit=told.commit)
+        if gone and event.cwd and (found is None or entry.address is not None):
+            # Without an address only the folder's name identifies it: the memories stay private, but are not lost.
+            found = Repository(repository_id(entry.address) if entry.address else local_id(folder), folder)
+        return None if found is None else replace(found, branch=entry.branch, commit=entry.commit)
 
     def _team(self, event: Event) -> TeamMemory:
         whose = author(event.cwd if Path(event.cwd).is_absolute() else None)
         return TeamMemory(self._brain, author=whose, origin="import", workspace=workspace_of(event.cwd))
 
     def _keep(self, note: Note, team: TeamMemory) -> None:
-        assert self._told is not None
-        if note.kind == "task" and not self._summed_up(note):
+        assert self._current is not None
+        if note.kind == "task" and not self._is_new_summary(note):
             return
         if not self._quiet:
-            root = repository(self._told.event.cwd) if Path(self._told.event.cwd).is_dir() else None
-            super()._keep(note if root is None else _printed(note, root.root), team)
+            root = repository(self._current.event.cwd) if Path(self._current.event.cwd).is_dir() else None
+            super()._keep(note if root is None else _add_prints(note, root.root), team)
 
-    def _summed_up(self, note: Note) -> bool:
-        """Whether there is more to say of the session than before, in place of which it is said then."""
+    def _is_new_summary(self, note: Note) -> bool:
+        """Return whether the summary of the session changed; if so, make it supersede the earlier one."""
         before, self.task = self.task, note.id
         if before is not None and before != note.id and self._brain.get(before) is not None:
             note.supersedes = before
         return before != note.id
 
 
-def _printed(note: Note, root: Path) -> Note:
-    """The note with what its files look like today; that they are gone already is told too."""
+def _add_prints(note: Note, root: Path) -> Note:
+    """Add hashes of the lines of its files as they are today, or record that they are gone."""
     if note.files:
         gone = not any((root / name).exists() for name in note.files)
         prints = {note.files[0]: []} if gone else prints_of(root, note.files)
@@ -136,8 +136,8 @@ def _printed(note: Note, root: Path) -> Note:
     return note
 
 
-class _Over(Sessions):
-    """Sessions that are over: their states are of no use to anybody but this run."""
+class _EndedSessions(Sessions):
+    """States of ended sessions, kept in memory for this run only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class _Over(Sessions):
 
 
 def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None) -> Imported:
-    """Mine the history of the repository that a path lies in."""
+    """Import the git history of the repository that contains `path`."""
     where = repository(path.resolve())
     if where is None:
         raise InputError(f"path must lie in a git repository, got {path.resolve().name!r}", field="path")
@@ -162,23 +162,23 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
         raise InputError(f"{where.name!r} opts out by its .rmem.toml", field="path")
     total, before, read = git.count(where.root), brain.store.count(), 0
     writer = _NoteWriter(brain, TeamMemory(brain, author=author(where.root), workspace=workspace_of(str(where.root))))
-    history, together = git.History(where), git.Together()
+    history, pairs = git.History(where), git.FilePairs()
     for commit in git.commits(where.root):
         read += 1
-        together.add(commit.files)
-        note = history.note_of(commit)
+        pairs.add(commit.files)
+        note = history.learn(commit)
         if note is not None:
-            writer.keep(_printed(note, where.root))
+            writer.keep(_add_prints(note, where.root))
         if on_progress is not None:
             on_progress(read, total)
     present = git.files_now(where.root)
-    for note in together.notes(where, writer.team.author, time.time(), present):
-        writer.keep(_printed(note, where.root))
+    for note in pairs.notes(where, writer.team.author, time.time(), present):
+        writer.keep(_add_prints(note, where.root))
     return Imported(read, writer.passed_over, brain.store.count() - before)
 
 
 class _NoteWriter:
-    """Keeps notes of many authors, each of whom may be named in their own notes and nowhere else."""
+    """Stores notes of many authors; each author may be named in their own notes only."""
 
     def __init__(self, brain: Brain, team: TeamMemory) -> None:
         self.team = team
@@ -190,12 +190,12 @@ class _NoteWriter:
             self.passed_over += 1
             return
         if note.supersedes is not None and self._brain.get(note.supersedes) is None:
-            return  # what it brings back was never known as taken back
-        note.supersedes = note.supersedes or self._taken_back(note)
+            return  # the revert that it undoes was never stored
+        note.supersedes = note.supersedes or self._find_reverted(note)
         self.team.remember(note)
 
-    def _taken_back(self, note: Note) -> str | None:
-        """What was learned of the commit that a revert takes back."""
+    def _find_reverted(self, note: Note) -> str | None:
+        """Return the id of the memory of the commit that a revert undoes."""
         key = f"commit {note.details['takes_back']}" if "takes_back" in note.details else None
         known = (replace(note, kind=kind, key=key).id for kind in ("codebase", "error_fix", "decision") if key)
         return next((number for number in known if self._brain.get(number) is not None), None)

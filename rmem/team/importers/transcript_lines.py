@@ -1,4 +1,4 @@
-"""Shared by the transcripts of all coding agents: lines of JSON, times, and tool calls."""
+"""What the readers of all transcripts share: JSON lines, times and tool calls."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..dialects.payloads import action_of, command_in, files_in
-from ..events import Event, Kind
+from ..events import Event, EventKind
 from ..private_text import without_private
 
 LONGEST_LINE = 8 << 20
-_LONGEST_INPUT, _LONGEST_OUTPUT = 4_000, 200_000  # characters that anybody looks at
+_LONGEST_INPUT, _LONGEST_OUTPUT = 4_000, 200_000  # characters that are kept
 
 
 class TranscriptEvent(NamedTuple):
-    """An event of the past, with what the transcript knows of its repository."""
+    """An event of a transcript, and the git state recorded with it."""
 
     event: Event
     branch: str | None = None
@@ -28,8 +28,7 @@ class TranscriptEvent(NamedTuple):
 
 
 def lines(path: Path, last: int | None = None) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL file, or of its `last` bytes. Lines that are broken, or too long to be words, are passed
-    over."""
+    """Yield the objects of a JSON Lines file, or of its `last` bytes. Skip broken lines and those over LONGEST_LINE."""
     with path.open("rb") as file:
         if last is not None:
             file.seek(max(0, path.stat().st_size - last))
@@ -60,16 +59,16 @@ class Clock:
         return self._last
 
 
-def words(value: object) -> str | None:
-    """A text that says something; None for anything else."""
+def text_or_none(value: object) -> str | None:
+    """Return a text that is not empty; None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
-def used(
+def tool_event(
     agent: str, number: str, session: str, cwd: str, when: float, tool: str, given: Any, output: str,
     *, failed: bool | None,
 ) -> Event | None:  # fmt: skip
-    """The use of a tool; None for an edit that did not happen."""
+    """Build the event of a tool call; None for a failed edit."""
     given, output = without_private(given), without_private(output)  # before anything is cut off
     arguments = dict(given) if isinstance(given, Mapping) else {"input": given} if given else {}
     command = command_in(arguments)
@@ -81,7 +80,7 @@ def used(
     return Event(
         number,
         agent,
-        Kind.TOOL,
+        EventKind.TOOL,
         session,
         cwd,
         when,
