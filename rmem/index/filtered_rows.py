@@ -193,14 +193,11 @@ class FilteredRows:
 
     def _all_neighbours(self, name: str) -> npt.NDArray[np.int64]:
         """Return the neighbours of all rows; the last entry, which `take` finds for position -1, is -1."""
-        rows = self._columns[name][: self._end] if self._rows is None else self.column(name)
-        found = np.full(rows.size + 1, -1, np.int64)
-        inside = rows < self._end
-        if self._rows is None:
-            np.copyto(found[:-1], rows, where=inside)
-        else:
-            inside &= rows >= 0
-            found[:-1][inside] = self._positions_of(rows[inside].astype(np.int64))
+        found = np.append(self._columns[name][: self._end] if self._rows is None else self.column(name), np.int64(-1))
+        found[found >= self._end] = -1  # in the copy, because a writer may add neighbours meanwhile
+        if self._rows is not None:
+            inside = found >= 0
+            found[inside] = self._positions_of(found[inside])
         return found
 
     def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
