@@ -46,3 +46,19 @@ def chrome():
         browser = driver.chromium.launch(executable_path=find_browser(), args=list(OPTIONS[1:]))
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def shared_window(chrome, team):
+    """A window of the admin of a module's own `team`: logging in takes as long as a test."""
+    from dashboard import Window  # skips where there is no playwright
+
+    opened = Window(chrome, team, team.first_token)
+    yield opened
+    opened.context.close()
+
+
+@pytest.fixture
+def window(shared_window):
+    yield shared_window
+    shared_window.check()

@@ -93,20 +93,6 @@ def admin_token(team) -> str:
     return team.first_token
 
 
-@pytest.fixture(scope="module")
-def shared_window(chrome, team, admin_token) -> Iterator[Window]:
-    opened = Window(chrome, team, admin_token)
-    yield opened
-    opened.context.close()
-
-
-@pytest.fixture
-def window(shared_window) -> Iterator[Window]:
-    """The admin's window: logging in takes as long as a test."""
-    yield shared_window
-    shared_window.check()
-
-
 # The pages
 
 

@@ -77,20 +77,6 @@ def team(tmp_path_factory) -> Iterator[Running]:
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def shared_window(chrome, team) -> Iterator[Window]:
-    opened = Window(chrome, team, team.first_token)
-    yield opened
-    opened.context.close()
-
-
-@pytest.fixture
-def window(shared_window) -> Iterator[Window]:
-    """The admin's window: logging in takes as long as a test."""
-    yield shared_window
-    shared_window.check()
-
-
 def test_the_page_shows_what_a_session_and_a_prompt_would_be_told_and_what_it_costs(window, team):
     page = window.show("coding")
     page.get_by_role("heading", name="Rules of the team:").wait_for()

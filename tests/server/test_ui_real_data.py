@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dashboard import ROOT, W, Window
+from dashboard import ROOT, W
 from running_server import Running, eventually
 
 from rmem import Brain
@@ -70,20 +70,6 @@ def team(tmp_path_factory, dialogue) -> Iterator[Running]:
         yield server
     finally:
         server.stop()
-
-
-@pytest.fixture(scope="module")
-def shared_window(chrome, team) -> Iterator[Window]:
-    opened = Window(chrome, team, team.first_token)
-    yield opened
-    opened.context.close()
-
-
-@pytest.fixture
-def window(shared_window) -> Iterator[Window]:
-    """The admin's window: logging in takes as long as a test."""
-    yield shared_window
-    shared_window.check()
 
 
 @pytest.fixture
