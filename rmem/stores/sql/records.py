@@ -311,21 +311,19 @@ class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, 
         return self.read(work)
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
-        found: dict[str, Memory] = {}
+        found: dict[str, Memory | None] = {}
         read = rows.to_memory if len(keys) == 1 else rows.readable  # of many, damaged ones are skipped
         for row in self._fetch_rows(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
-            memory = read(row, self.codec)
-            if memory is not None:
-                found[row[1]] = self.touches.with_pending(memory)
+            found[row[1]] = read(row, self.codec)
+        self.touches.add_pending(found.values())
         return [found.get(key) for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
-        found: dict[int, Memory] = {}
+        found: dict[int, Memory | None] = {}
         for row in self._fetch_rows(f"{self.dialect.read} WHERE m.seq IN ({{}})", seqs):
-            memory = rows.readable(row, self.codec)
-            if memory is not None:
-                found[row[0]] = self.touches.with_pending(memory)
-        return [(seq, found[seq]) for seq in seqs if seq in found]
+            found[row[0]] = rows.readable(row, self.codec)
+        self.touches.add_pending(found.values())
+        return [(seq, memory) for seq in seqs if (memory := found.get(seq)) is not None]
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
         found = dict(self._fetch_rows("SELECT seq, id FROM memories WHERE seq IN ({})", seqs))

@@ -23,7 +23,7 @@ from ...index.vocabulary import WordVectors
 from ...models import Memory
 from .. import migrations
 from ..base import Progress, StoreStats
-from ..indexed import Derived, derive, index_row, new_id
+from ..indexed import Derived, derive, index_row
 from ..vectors import check_vectors
 from . import audit, cache, dictionaries, facts, inserts, reembed, rows
 from .audit_chain import AuditChain
@@ -42,14 +42,19 @@ Result = TypeVar("Result")
 
 _BULK = 256  # memories in one write from which on the writer updates its own index
 
-# Append a row if the id is unused, the vector metadata is unchanged and nothing is encrypted.
+_APPENDED = {name: f"?{at}" for at, name in enumerate(rows.MEMORY + rows.DERIVED, 1)}
+# Append a row with the agent's next step, unless one is given, and the id of `new_id`, if that is unused, the vector
+# metadata is unchanged and nothing is encrypted.
 _INSERT_ONE = (
-    f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
-    f"SELECT next.seq, next.seq, {', '.join('?' * len(rows.MEMORY + rows.DERIVED))} "
-    "FROM (SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq) AS next WHERE "
+    f"INSERT INTO memories (seq, born, {', '.join(_APPENDED)}) "
+    f"SELECT next.seq, next.seq, {', '.join((_APPENDED | {'id': 'next.id', 'step': 'next.step'}).values())} FROM "
+    f"(SELECT seq, step, {{agent}} || '-' || step || '-' || CAST({{time}} AS INTEGER) AS id FROM "
+    "(SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq, "
+    f"CASE WHEN {{step}} >= 0 THEN {{step}} ELSE ifnull(({inserts.LAST_STEP.replace('?', '{agent}')}), -1) + 1 END "
+    "AS step)) AS next WHERE "
     + " AND ".join(f"(SELECT value FROM notes WHERE key = '{key}') IS ?" for key in rows.KIND)
-    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING"
-)
+    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING RETURNING seq, step, id"
+).format_map(_APPENDED)
 
 
 class SqliteRecordStore(SqlRecords, Forking):
@@ -131,23 +136,22 @@ class SqliteRecordStore(SqlRecords, Forking):
         vector, sound = memory.embeddings.full_vector, self._checked_format
         if sound is None or sound[1:] != (self.embedder_identity, None if vector is None else vector.size):
             return False
-        if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
+        if memory.memory_id or self.encryption is not None:
             return False
-        memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
 
-        def insert(connection: sqlite3.Connection) -> int:
-            done = connection.execute(_INSERT_ONE, values)
-            if derived.facts and done.rowcount and done.lastrowid:
-                found = facts.to_rows(done.lastrowid, memory, derived.facts, self.vault, None)
+        def insert(connection: sqlite3.Connection) -> tuple[int, int, str] | None:
+            row = next(iter(connection.execute(_INSERT_ONE, values).fetchall()), None)
+            if row is not None and derived.facts:
+                found = facts.to_rows(row[0], memory, derived.facts, self.vault, None)
                 connection.executemany(facts.INSERT, found)
-            return done.rowcount
+            return row
 
         inserted = self._writer.run(insert, single=not (self.touches or derived.facts))
-        if inserted:
-            return True
-        memory.memory_id = ""
-        return False
+        if inserted is None:  # the id is taken, or another process changed the vector format
+            return False
+        _, memory.step_number, memory.memory_id = inserted
+        return True
 
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
         """Write memories, and add them to the index if that is up to date: reading them again costs more."""

@@ -26,8 +26,9 @@ T = TypeVar("T")
 class Scores(Protocol):
     """The scores of one search operator for the rows of its table."""
 
-    def of(self, row: int) -> float | None:
-        """Return the score of a row; None if the column is NULL."""
+    @property
+    def by_row(self) -> Mapping[int | None, float | None]:
+        """The score of each row; None if the column is NULL there."""
 
     def best(self, count: int) -> tuple[Rows, Values]:
         """Return the rows with the highest scores, best first."""

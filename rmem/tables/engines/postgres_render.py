@@ -241,5 +241,5 @@ def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[Rows, Values]:
     scores, narrowed = plan.scores[number], plan.candidates.get(alias)
     if narrowed is None:
         return scores.all()
-    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.of(row)) is not None]
+    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.by_row[row]) is not None]
     return np.array([row for row, _ in found], np.int64), np.array([score for _, score in found], np.float64)

@@ -132,7 +132,7 @@ class SearchIndexes:
     def follow(self, table: Table, names: Iterable[str], *, save_from: int = SAVE_FROM) -> dict[str, ColumnIndex]:
         """Return the indexes of some columns of a table, brought up to date."""
         with self._lock:
-            following = self._following.setdefault(table.name, new_lock())
+            following = self._following.get(table.name) or self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for follower in followers.values():

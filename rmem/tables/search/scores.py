@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TypeVar
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +30,28 @@ _MOST, _WIDE = 40, 64  # at most one in so many rows is compared exactly, or so 
 _TOO_MANY = 4  # where estimates leave more than one in so many rows, the codes of all are compared
 
 
+class _ScoresByRow(dict[int | None, float | None]):
+    """Known scores by row. The first row that is not among them makes all scores be computed."""
+
+    def __init__(self, scores: SearchScores) -> None:
+        super().__init__({None: None})
+        self._scores = ref(scores)  # weak: a cycle would keep the indexes in memory for longer
+        self.complete = False
+
+    def __missing__(self, row: int | None) -> float | None:
+        scores = self._scores()
+        if not self.complete and scores is not None:
+            self |= dict(zip(scores.rows.tolist(), scores.values.tolist(), strict=True))
+            self.complete = True
+        return self.get(row)
+
+
 class SearchScores(ABC):
     """Scores by row. `rows` are those with a score; the others score NULL."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self._known: dict[int | None, float | None] = {None: None}
-        self._complete = False
+        self.by_row = _ScoresByRow(self)
 
     @abstractmethod
     def _some(self, at: Positions | None) -> Values:
@@ -56,29 +72,19 @@ class SearchScores(ABC):
     def all(self) -> tuple[Rows, Values]:
         return self.rows, self.values
 
-    def of(self, row: int | None) -> float | None:
-        try:
-            return self._known[row]
-        except KeyError:
-            if self._complete:
-                return None
-        self._known = {None: None, **dict(zip(self.rows.tolist(), self.values.tolist(), strict=True))}
-        self._complete = True
-        return self._known.get(row)
-
     def know(self, rows: Rows) -> None:
         """Compute the scores of rows that will be needed."""
-        if self._complete:
+        if self.by_row.complete:
             return
-        rows = np.array([row for row in rows.tolist() if row not in self._known], np.int64)
+        rows = np.array([row for row in rows.tolist() if row not in self.by_row], np.int64)
         if not rows.size:
             return
         ascending, positions = self._sorted_rows
         places = np.searchsorted(ascending, rows)
         held = np.append(ascending, -1)[places] == rows
         at = positions[places[held]]
-        self._known |= dict.fromkeys(rows.tolist())
-        self._known |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
+        self.by_row |= dict.fromkeys(rows.tolist())
+        self.by_row |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
 
     @cached_property
     def _sorted_rows(self) -> tuple[Rows, Positions]:
@@ -101,7 +107,7 @@ class SearchScores(ABC):
         chosen = _first(rows, values, count, ties=ties)
         rows, values = rows[chosen], values[chosen]
         if at is not None:
-            self._known |= dict(zip(rows.tolist(), values.tolist(), strict=True))
+            self.by_row |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
     def _select_candidates(self, estimates: Rough, error: float, count: int) -> Positions:

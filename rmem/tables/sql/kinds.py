@@ -6,8 +6,6 @@ from sqlglot import exp
 
 from .scope import fold_name
 
-READS = frozenset({"SELECT"})
-
 
 def kind_of(tree: exp.Expression) -> str:
     """Return SELECT, INSERT, CREATE TABLE …"""
