@@ -25,7 +25,7 @@ def earlier_texts(contents: Mapping[str, Any]) -> list[EarlierText]:
     found = contents.get(EARLIER)
     return [
         EarlierText(one["text"], float(one["until"]))
-        for one in (found if isinstance(found, list) else ())
+        for entry in (found if isinstance(found, list) else ())
         if isinstance(one, dict) and isinstance(one.get("text"), str) and isinstance(one.get("until"), int | float)
     ]
 

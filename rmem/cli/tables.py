@@ -16,7 +16,7 @@ from .output import align, one_line, table
 
 if TYPE_CHECKING:
     from ..tables.client import Client
-    from ..tables.streams import Rows
+    from ..tables.streams import QueryRows
 
 
 @click.command()
@@ -101,14 +101,14 @@ def client_of(cli: CliContext, workspace: str | None) -> Client:
     return Client(path=cli.store, workspace_id=workspace)
 
 
-def _document(rows: Rows) -> dict[str, Any]:
+def _document(rows: QueryRows) -> dict[str, Any]:
     from ..tables.wire_values import to_json
 
     found = [{name: to_json(value) for name, value in row.items()} for row in rows]
     return {"columns": list(rows.columns), "rows": found, "row_count": rows.row_count}
 
 
-def _print(cli: CliContext, rows: Rows) -> None:
+def _print(cli: CliContext, rows: QueryRows) -> None:
     if not rows.columns:
         cli.note(f"{rows.row_count:,} {'row' if rows.row_count == 1 else 'rows'} written")
         return

@@ -15,7 +15,7 @@ from ..errors import InputError, SqlError
 from .catalog import quote_identifier
 
 if TYPE_CHECKING:
-    from .streams import Rows
+    from .streams import QueryRows
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ORDERED = re.compile(rf"\s*({_NAME.pattern})((?:\s+(?:asc|desc))?(?:\s+nulls\s+(?:first|last))?)\s*", re.IGNORECASE)
@@ -31,7 +31,7 @@ def quote_name(name: str) -> str:
 class Select:
     """A SELECT on one table. Each step returns a new object, so a prefix can be shared; calling it runs it."""
 
-    run: Callable[[str, list[Any]], Rows]
+    run: Callable[[str, list[Any]], QueryRows]
     table: str
     columns: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Select:
             parts.append(f"OFFSET {self.skipped}")
         return " ".join(parts)
 
-    def __call__(self) -> Rows:
+    def __call__(self) -> QueryRows:
         return self.run(self.sql, list(self.values))
 
 

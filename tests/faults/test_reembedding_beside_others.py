@@ -79,7 +79,7 @@ def test_processes_that_are_open_go_on_after_another_has_re_embedded(path, tmp_p
     reindex(path, chosen)
     if name == "letters":
         # a function has no name to load it by
-        monkeypatch.setattr("rmem.brain.embedder_of_store", lambda spec, known: chosen)
+        monkeypatch.setattr("rmem.store_embedding.embedder_of_store", lambda spec, known: chosen)
         held._wanted = chosen
         held._identity = held._identity._replace(name="another")  # as resolved before
     held.pin("a")

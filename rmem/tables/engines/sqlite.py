@@ -34,7 +34,7 @@ from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
 from . import sqlite_sequences as sequences
-from .base import Engine, Packable, Rows, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
+from .base import Engine, Packable, RowNumbers, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
@@ -422,7 +422,7 @@ class SqliteEngine(Engine):
         if packed:
             self._write_cache(write)
 
-    def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
+    def read_vectors(self, table: str, column: str, rows: RowNumbers) -> dict[int, bytes]:
         with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None or column not in physical.columns:

@@ -16,7 +16,7 @@ from ...forks import cached_property
 from ...index.bits import Matrix, Vector, least
 from ...index.bm25 import Scored
 from ...recall.fusion import blend, share_of_vector, share_of_words
-from .slots import NO_ROWS, Positions, Rows
+from .slots import NO_ROWS, Positions, RowNumbers
 from .texts import TextSnapshot
 from .vectors import Stacked, VectorSnapshot
 
@@ -49,7 +49,7 @@ class _ScoresByRow(dict[int | None, float | None]):
 class SearchScores(ABC):
     """Scores by row. `rows` are those with a score; the others score NULL."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: RowNumbers) -> None:
         self.rows = rows
         self.by_row = _ScoresByRow(self)
 
@@ -69,10 +69,10 @@ class SearchScores(ABC):
     def values(self) -> Values:
         return self._some(None)
 
-    def all(self) -> tuple[Rows, Values]:
+    def all(self) -> tuple[RowNumbers, Values]:
         return self.rows, self.values
 
-    def know(self, rows: Rows) -> None:
+    def know(self, rows: RowNumbers) -> None:
         """Compute the scores of rows that will be needed."""
         if self.by_row.complete:
             return
@@ -87,14 +87,14 @@ class SearchScores(ABC):
         self.by_row |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
 
     @cached_property
-    def _sorted_rows(self) -> tuple[Rows, Positions]:
+    def _sorted_rows(self) -> tuple[RowNumbers, Positions]:
         """Return the rows in ascending order, and their positions."""
         if (self.rows[1:] > self.rows[:-1]).all():
             return self.rows, np.arange(self.rows.size)
         order = np.argsort(self.rows, kind="stable")
         return self.rows[order], order
 
-    def best(self, count: int, *, ties: bool = False) -> tuple[Rows, Values]:
+    def best(self, count: int, *, ties: bool = False) -> tuple[RowNumbers, Values]:
         """Return the rows with the highest scores, best first, equal ones by row; with `ties`, also those equal to the
         last."""
         rough = None if "values" in self.__dict__ else self._rough()
@@ -137,7 +137,7 @@ def _nth(values: Values, count: int) -> float:
     return float(np.partition(values, values.size - count)[values.size - count]) if count else np.inf
 
 
-def _first(rows: Rows, values: Values, count: int, *, ties: bool) -> Positions:
+def _first(rows: RowNumbers, values: Values, count: int, *, ties: bool) -> Positions:
     """Return the positions of the `count` highest values in order; equal values by row."""
     chosen = np.arange(values.size)
     if count < values.size:
@@ -263,7 +263,7 @@ def _join_rows(texts: TextSnapshot, vectors: VectorSnapshot) -> _JoinedRows:
 class _JoinedRows:
     """The rows of two columns, aligned; mostly they are the same."""
 
-    def __init__(self, left: Rows, right: Rows) -> None:
+    def __init__(self, left: RowNumbers, right: RowNumbers) -> None:
         self.same = np.array_equal(left, right)
         self.rows = left if self.same else np.union1d(left, right)
         if not self.same:
