@@ -89,6 +89,8 @@ def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = item.partition("=")
         if not equals or not key:
             raise InputError(f"{option} must be KEY=VALUE, got {item!r}", field=option.lstrip("-"))
+        if key in result:
+            raise InputError(f"{option} {key}=… is given twice", field=option.lstrip("-"))
         result[key] = value
     return result
 
@@ -113,13 +115,12 @@ def metadata(given: tuple[str, ...]) -> dict[str, Any]:
     """Parse --meta: `key=value` or a JSON object, in any combination."""
     result: dict[str, Any] = {}
     for item in given:
-        if not item.lstrip().startswith("{"):
-            result.update(values("--meta", (item,)))
-            continue
-        read = value_of(item)
+        read = value_of(item) if item.lstrip().startswith("{") else values("--meta", (item,))
         if not isinstance(read, dict):
             raise InputError(f"--meta must be KEY=VALUE or a JSON object, got {item!r}", field="meta")
-        result.update(read)
+        if twice := sorted(result.keys() & read.keys()):
+            raise InputError(f"--meta {twice[0]}=… is given twice", field="meta")
+        result |= read
     return result
 
 

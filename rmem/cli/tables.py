@@ -65,7 +65,7 @@ def sql(
         for each in statements[:-1]:
             rows = client.query(each)
             if not cli.json and form is None:
-                _print(cli, rows)
+                _print(cli, each, rows)
         if form is not None:
             for text in client.csv(statements[-1], values_, delimiter="," if form == "csv" else "\t"):
                 click.echo(text, nl=False)
@@ -74,7 +74,7 @@ def sql(
     if cli.json:
         cli.document(_document(rows))
     else:
-        _print(cli, rows)
+        _print(cli, statements[-1], rows)
 
 
 def _statements(given: str | None, file: Path | None) -> list[str]:
@@ -108,7 +108,13 @@ def _document(rows: QueryRows) -> dict[str, Any]:
     return {"columns": list(rows.columns), "rows": found, "row_count": rows.row_count}
 
 
-def _print(cli: CliContext, rows: QueryRows) -> None:
+def _print(cli: CliContext, statement: str, rows: QueryRows) -> None:
+    from ..tables.sql.kinds import DEFINITIONS, kind_of
+    from ..tables.sql.parse import parse
+
+    if not rows.columns and not rows.row_count and (kind := kind_of(parse(statement).tree)).startswith(DEFINITIONS):
+        cli.note(f"{kind} done")
+        return
     if not rows.columns:
         cli.note(f"{rows.row_count:,} {'row' if rows.row_count == 1 else 'rows'} written")
         return

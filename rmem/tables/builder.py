@@ -132,6 +132,7 @@ def _shift_parameters(condition: str, by: int, count: int) -> str:
 
     text = _TOKENS.sub(shift, condition.strip())
     if seen != set(range(1, count + 1)):
-        named = ", ".join(f"${number}" for number in sorted(seen)) or "no parameters"
-        raise SqlError(f"where must name $1 to ${count} for its values, it names {named}", field="where")
+        named = ", ".join(f"${number}" for number in sorted(seen)) or "no parameter"
+        given = f"{count} {'value' if count == 1 else 'values'}"
+        raise SqlError(f"where needs one value for each of $1, $2, …: it names {named} and got {given}", field="where")
     return text

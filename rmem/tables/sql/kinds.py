@@ -6,6 +6,9 @@ from sqlglot import exp
 
 from .scope import fold_name
 
+DEFINITIONS = ("CREATE", "DROP", "ALTER")
+"""How the kinds of statements begin that change tables and not rows."""
+
 
 def kind_of(tree: exp.Expression) -> str:
     """Return SELECT, INSERT, CREATE TABLE …"""
