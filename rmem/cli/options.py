@@ -82,6 +82,18 @@ def table_options(function: Function) -> Function:
     return function
 
 
+def command_group(function: Callable[[], None]) -> click.Group:
+    """Make a group of subcommands that shows its help if it is called without one."""
+
+    @click.pass_context
+    def run(context: click.Context) -> None:
+        if context.invoked_subcommand is None:
+            click.echo(context.get_help())
+
+    run.__doc__ = function.__doc__
+    return click.group(function.__name__.rstrip("_"), invoke_without_command=True)(run)
+
+
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
     """Parse `key=value` as texts."""
     result = {}
