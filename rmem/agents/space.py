@@ -18,7 +18,7 @@ from ..models import TIERS, Memory
 from ..recall.similar import StateQuestion
 from . import records, statistics
 from .cache import key_of
-from .changes import changed_paths, same, value_at
+from .changes import changed_paths, history_of
 from .config import MemoryConfig
 from .entries import MemoryEntries, MemoryEntry
 from .system import MemorySystem, raise_maintenance_error, raise_retrieval_error, raise_store_error
@@ -409,21 +409,7 @@ class MemorySpace:
         whether each differs from the value before."""
         with raise_retrieval_error(self.agent_id):
             checks.name("path", path)
-            history: list[MemoryChangeRecord] = []
-            for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
-                found, value = value_at(entry["contents"], path)
-                if found:
-                    changed = not history or not same(history[-1]["value"], value)
-                    history.append(
-                        {
-                            "step_number": entry["step_number"],
-                            "timestamp": entry["timestamp"],
-                            "value": value,
-                            "changed": changed,
-                            "memory_id": entry["memory_id"],
-                        }
-                    )
-            return history
+            return history_of(path, self.query(memory_type=memory_type, start_step=start_step, end_step=end_step))
 
     def changes_between(
         self, first_step: int, second_step: int, *, known: Callable[[Memory], bool] | None = None
