@@ -82,6 +82,12 @@ def table_options(function: Function) -> Function:
     return function
 
 
+def check_one_format(as_json: bool, table: str | None) -> None:
+    """Refuse --json together with --csv or --tsv."""
+    if as_json and table is not None:
+        raise InputError("--json does not go with --csv and --tsv", field="json")
+
+
 def command_group(function: Callable[[], None]) -> click.Group:
     """Make a group of subcommands that shows its help if it is called without one."""
 

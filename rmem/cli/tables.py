@@ -11,7 +11,7 @@ import click
 
 from ..errors import InputError
 from .cli_context import CliContext
-from .options import command_options, text_of, value_of, values
+from .options import check_one_format, command_options, text_of, value_of, values
 from .output import align, one_line, table
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def sql(
       rmem sql --file schema.sql
       rmem sql --store https://memory.example.org --workspace team "SELECT * FROM runs" --tsv
     """
-    if cli.json and form is not None:
-        raise InputError("--json does not go with --csv and --tsv", field="json")
+    check_one_format(cli.json, form)
     if params and named:
         raise InputError("--param is for $1 and --set for :name; give one of them", field="param")
     statements = _statements(statement, file)

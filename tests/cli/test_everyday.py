@@ -259,3 +259,11 @@ def test_a_server_that_cannot_be_reached_is_named_without_a_class_of_python(rmem
     answer = rmem("--store", "http://127.0.0.1:1", "list")
     assert answer.code == 4
     assert answer.err.splitlines()[-1] == "Error: http://127.0.0.1:1 cannot be reached: Connection refused"
+
+
+@pytest.mark.parametrize("command", [("list",), ("recall", "parquet"), ("sql", "SELECT 1")])
+@pytest.mark.parametrize("table", ["--csv", "--tsv"])
+def test_json_and_a_table_cannot_both_be_printed(three: Rmem, command: tuple[str, ...], table: str) -> None:
+    answer = three(*command, table, "--json")
+    assert answer.code == 2
+    assert "--json does not go with --csv and --tsv" in answer.err
