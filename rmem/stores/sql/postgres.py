@@ -42,7 +42,15 @@ from .base import StoreDialect
 from .connection import Connection as AnyConnection
 from .encrypted_rows import Seal
 from .postgres_filters import Condition, condition
-from .postgres_index import SNAPSHOT_KEYS, Follower, TenantSnapshot, TenantState, dimension_of, read_snapshot, state
+from .postgres_index import (
+    SNAPSHOT_KEYS,
+    TenantFollower,
+    TenantSnapshot,
+    TenantState,
+    dimension_of,
+    read_snapshot,
+    state,
+)
 from .postgres_link import Address, PostgresConnection, PostgresLink
 from .postgres_replicas import STALENESS, Replicas
 from .postgres_schema import prepare
@@ -126,9 +134,11 @@ class PostgresRecordStore(SqlRecords, Forking):
         on_commit = None if self._replicas is None else self._replicas.on_commit
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch, on_commit)
         self._reading = _ReadTransaction()
-        self._all_rows = Follower(self.index)
+        self._all_rows = TenantFollower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
-        self._agent_indexes: OrderedDict[tuple[str, ...] | None, tuple[Follower, FilteredRowsCache]] = OrderedDict()
+        self._agent_indexes: OrderedDict[tuple[str, ...] | None, tuple[TenantFollower, FilteredRowsCache]] = (
+            OrderedDict()
+        )
         self._agent_indexes_lock = new_lock()
         self.vocabulary = postgres_search.TenantVocabulary(self.word_vectors)
         self.hnsw = HnswIndex(self.address, self._frame)
@@ -373,10 +383,10 @@ class PostgresRecordStore(SqlRecords, Forking):
 
         return self.read(work)
 
-    def _follow(self, follower: Follower) -> None:
+    def _follow(self, follower: TenantFollower) -> None:
         self.read(lambda connection: self._catch_up(connection, follower, self._snapshot(connection)))
 
-    def _catch_up(self, connection: PostgresConnection, follower: Follower, now: TenantSnapshot) -> None:
+    def _catch_up(self, connection: PostgresConnection, follower: TenantFollower, now: TenantSnapshot) -> None:
         if not follower.is_behind(now.state):
             return
         with follower.index.lock:
@@ -396,7 +406,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             found = self._agent_indexes.pop(key, None)
             if found is None:
                 index = RecallIndex(self.word_vectors)
-                found = Follower(index, key), FilteredRowsCache(index, self)
+                found = TenantFollower(index, key), FilteredRowsCache(index, self)
             self._agent_indexes[key] = found  # most recently used last
             if len(self._agent_indexes) > _MAX_AGENT_INDEXES:
                 self._agent_indexes.popitem(last=False)

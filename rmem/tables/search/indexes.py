@@ -40,7 +40,7 @@ class ChangeSource(Protocol):
     def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges: ...
 
 
-class _Follower:
+class _ColumnFollower:
     """An index and the table version that it has read."""
 
     def __init__(self, table: str, column: Column, engine: ChangeSource) -> None:
@@ -116,7 +116,7 @@ class SearchIndexes:
         self._engine, self._allowance = engine, allowance
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
-        self._followers: dict[Key, _Follower] = {}
+        self._followers: dict[Key, _ColumnFollower] = {}
         self._inserted: Counter[str] = Counter()
         weakref.finalize(self, _release, allowance, self._followers)
 
@@ -146,16 +146,16 @@ class SearchIndexes:
         self._allowance.use({follower: _Dropping(self, key, follower) for key, follower in followers.items()})
         return found
 
-    def _follower(self, table: Table, name: str) -> _Follower:
+    def _follower(self, table: Table, name: str) -> _ColumnFollower:
         column = table.column(name)
         assert column is not None
         with self._lock:
             known = self._followers.get((table.name, name))
             if known is None or known.column != column:
-                known = self._followers[table.name, name] = _Follower(table.name, column, self._engine)
+                known = self._followers[table.name, name] = _ColumnFollower(table.name, column, self._engine)
             return known
 
-    def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
+    def _catch_up(self, table: Table, followers: Sequence[_ColumnFollower]) -> None:
         """Read what changed since the version that these followers share."""
         names = [follower.column.name for follower in followers]
         more = True
@@ -195,7 +195,7 @@ class SearchIndexes:
         if dropped:
             self._allowance.release(dropped)
 
-    def drop(self, key: Key, follower: _Follower) -> None:
+    def drop(self, key: Key, follower: _ColumnFollower) -> None:
         """Drop an index, unless another has replaced it."""
         with self._lock:
             if self._followers.get(key) is follower:
@@ -205,7 +205,7 @@ class SearchIndexes:
 class _Dropping:
     """Drops an index; holds only a weak reference to its workspace."""
 
-    def __init__(self, indexes: SearchIndexes, key: Key, follower: _Follower) -> None:
+    def __init__(self, indexes: SearchIndexes, key: Key, follower: _ColumnFollower) -> None:
         self._indexes, self._key, self._follower = weakref.ref(indexes), key, follower
 
     def __call__(self) -> None:
@@ -214,7 +214,7 @@ class _Dropping:
             indexes.drop(self._key, self._follower)
 
 
-def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
+def _release(allowance: Allowance, followers: dict[Key, _ColumnFollower]) -> None:
     allowance.release(followers.values())
 
 
