@@ -117,6 +117,10 @@ def import_(
         return
     if folder is not None:
         raise InputError("--from goes with claude-code, codex and git", field="from")
+    if file != "-" and not Path(file).expanduser().exists():
+        raise InputError(f"{file} cannot be read: there is no such file", field="file")
+    if file != "-" and Path(file).expanduser().is_dir():
+        raise InputError(f"{file} cannot be read: it is a folder; name a file in it", field="file")
     from ..foreign_files import reader_of
     from ..transfer import import_ as read
 

@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import StatementTimeoutError
 from ...forks import new_lock
 from ..catalog import Column, Kind, Table
-from ..engines.base import Rows, SegmentStore, TableChanges
+from ..engines.base import RowNumbers, SegmentStore, TableChanges
 from ..sql.define import SEARCH
 from .allowance import SHARED, Allowance
 from .texts import TextColumn
@@ -65,7 +65,7 @@ class _Follower:
                 log.warning("the index of %s.%s is built anew", self.table, self.column.name, exc_info=True)
                 self.start_again()
 
-    def take(self, found: TableChanges, rows: Rows, values: list[Any]) -> None:
+    def take(self, found: TableChanges, rows: RowNumbers, values: list[Any]) -> None:
         try:
             self.index.change(found.gone, rows, values)
         except BaseException:
@@ -132,7 +132,7 @@ class SearchIndexes:
     def follow(self, table: Table, names: Iterable[str], *, save_from: int = SAVE_FROM) -> dict[str, ColumnIndex]:
         """Return the indexes of some columns of a table, brought up to date."""
         with self._lock:
-            following = self._following.setdefault(table.name, new_lock())
+            following = self._following.get(table.name) or self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for follower in followers.values():
@@ -167,7 +167,7 @@ class SearchIndexes:
                     follower.start_again()
             if found.gone.size or found.rows.size:
                 latest = _latest_places(found.rows)
-                rows: Rows = found.rows[latest]
+                rows: RowNumbers = found.rows[latest]
                 for at, follower in enumerate(followers):
                     follower.take(found, rows, [found.values[place][at] for place in latest.tolist()])
             for follower in followers:
@@ -218,7 +218,7 @@ def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
     allowance.release(followers.values())
 
 
-def _latest_places(rows: Rows) -> Rows:
+def _latest_places(rows: RowNumbers) -> RowNumbers:
     """Return the positions of rows, the last one for a repeated row."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)
