@@ -72,7 +72,7 @@ class Vocabulary:
             fresh = [at for at, hashed in enumerate(hashes) if hashed not in self._at]
             fresh = fresh[: max(0, _LIMIT - len(self._words))]
             hashes, words = [hashes[at] for at in fresh], [words[at] for at in fresh]
-            codes, scales, signs, centre = codes[fresh], scales[fresh], None, None
+            codes, scales, signs = codes[fresh], scales[fresh], None if signs is None else signs[:, fresh]
         first = len(self._words)
         self._at.update(zip(hashes, range(first, first + len(hashes)), strict=True))
         self._hashes += hashes

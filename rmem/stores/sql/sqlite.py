@@ -24,7 +24,7 @@ from ...index.vocabulary import WordVectors
 from ...models import Memory
 from .. import migrations
 from ..base import Progress, StoreStats
-from ..indexed import Derived, derive, index_row, new_id
+from ..indexed import Derived, derive, index_row
 from ..vectors import check_vectors
 from . import audit, cache, dictionaries, encrypted_rows, facts, inserts, reembed, rows
 from . import keys as data_keys
@@ -45,13 +45,31 @@ _BULK = 256  # memories in one write from which on the writer updates its own in
 
 _COUNTERS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'changes')"  # not users' tables
 
-# Append a row if the id is unused, the vector metadata is unchanged and nothing is encrypted.
+_ONE = rows.MEMORY + rows.DERIVED
+
+
+def _number(column: str) -> str:
+    """Return the placeholder of a column in the statement below."""
+    return f"?{_ONE.index(column) + 1}"
+
+
+_ONE_VALUES = {"id": f"{_number('agent')} || '-' || next.step || '-' || CAST({_number('time')} AS INTEGER)"}
+_ONE_VALUES["step"] = "next.step"
+
+# Append a row if its id is unused, the vector metadata is unchanged and nothing is encrypted. A negative step stands
+# for the agent's next one, and the id follows from it. One statement needs no transaction around it.
 _INSERT_ONE = (
-    f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
-    f"SELECT next.seq, next.seq, {', '.join('?' * len(rows.MEMORY + rows.DERIVED))} "
-    "FROM (SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq) AS next WHERE "
-    + " AND ".join(f"(SELECT value FROM notes WHERE key = '{key}') IS ?" for key in rows.KIND)
-    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING"
+    f"INSERT INTO memories (seq, born, {', '.join(_ONE)}) "
+    f"SELECT next.seq, next.seq, {', '.join(_ONE_VALUES.get(column) or _number(column) for column in _ONE)} "
+    "FROM (SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq, "
+    f"iif({_number('step')} < 0, ifnull(({inserts.LAST_STEP.replace('?', _number('agent'))}) + 1, 0), "
+    f"{_number('step')}) AS step) AS next "
+    "WHERE typeof(next.step) = 'integer' AND "
+    + " AND ".join(
+        f"(SELECT value FROM notes WHERE key = '{key}') IS ?{number}"
+        for number, key in enumerate(rows.KIND, len(_ONE) + 1)
+    )
+    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING RETURNING seq, id, step"
 )
 
 
@@ -136,23 +154,22 @@ class SqliteRecordStore(SqlRecords, Forking):
         vector, sound = memory.embeddings.full_vector, self._checked_format
         if sound is None or sound[1:] != (self.embedder_identity, None if vector is None else vector.size):
             return False
-        if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
+        if memory.memory_id or self.encryption is not None:
             return False
-        memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
 
-        def insert(connection: sqlite3.Connection) -> int:
-            done = connection.execute(_INSERT_ONE, values)
-            if derived.facts and done.rowcount and done.lastrowid:
-                found = facts.to_rows(done.lastrowid, memory, derived.facts, self.vault, None)
+        def insert(connection: sqlite3.Connection) -> tuple[int, str, int] | None:
+            inserted: tuple[int, str, int] | None = next(iter(connection.execute(_INSERT_ONE, values).fetchall()), None)
+            if derived.facts and inserted is not None:
+                found = facts.to_rows(inserted[0], memory, derived.facts, self.vault, None)
                 connection.executemany(facts.INSERT, found)
-            return done.rowcount
+            return inserted
 
         inserted = self._writer.run(insert, single=not (self.touches or derived.facts))
-        if inserted:
-            return True
-        memory.memory_id = ""
-        return False
+        if inserted is None:
+            return False
+        _, memory.memory_id, memory.step_number = inserted
+        return True
 
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
         """Write memories, and add them to the index if that is up to date: reading them again costs more."""
