@@ -220,7 +220,7 @@ _GO_TERM = re.compile(r'`[^`]*`|"(?:[^"\\\n]|\\.)*"|\b[A-Za-z_]\w*\b')
 
 
 def trufflehog(folder: Path) -> Iterator[Sample]:
-    """What each detector has to find, unless it tells an id or an address joined to it."""
+    """What each detector has to find: the secrets, without the ids and addresses that it tells with them."""
     for path in sorted((folder / _TRUFFLEHOG).glob("*/**/*_test.go")):
         code = path.read_text("utf-8")
         names = {found[1]: _go_text(found[2]) for found in _GO_NAMED.finditer(code)}
@@ -230,11 +230,37 @@ def trufflehog(folder: Path) -> Iterator[Sample]:
             wanted = [_go_value(term, names) for term in _GO_TERM.findall(told)]
             if text is None or "invalid" in case or not wanted or _REPEATED.search(text):
                 continue
-            marks = sorted(
-                {(text.index(one), text.index(one) + len(one), "secret") for one in wanted if one and one in text}
-            )
-            if marks and all(one and one in text and len(one) >= _SHORTEST for one in wanted):
+            if not all(one and one in text and len(one) >= _SHORTEST for one in wanted):
+                continue
+            spans = {_secret_part(text, text.index(one), text.index(one) + len(one)) for one in wanted if one}
+            if marks := sorted((*span, "secret") for span in spans if span):
                 yield Sample("trufflehog", source, text, tuple(marks), setting="assigned")
+
+
+_NO_SECRET_NAME = re.compile(
+    r"(?:id|user|user_?name|e?mail|account|domain|host)\\?[\"'`]?(?:>\{\w+ |[ ]?(?:=>|[-:=>])[ ]?[{\"'`]{0,2})$",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?|[A-Za-z]+")
+_CREDENTIALS = re.compile(
+    r"://[^/\s@]*:([^/\s@]+)@|(?:password|secret|sig)=([^&;\s]+)|/([A-Za-z0-9_-]{20,})$", re.IGNORECASE
+)
+_PAIR = re.compile(r"[\w.-]+:([\w-]{20,})")
+
+
+def _secret_part(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The secret of a value that a detector returns; None for the ids, users, addresses and hosts that it returns with
+    the secret that belongs to them."""
+    value = text[start:end]
+    if _ADDRESS.fullmatch(value) or _NO_SECRET_NAME.search(text, max(0, start - 40), start):
+        return None
+    if "://" in value or value.startswith("jdbc:"):
+        found = _CREDENTIALS.search(text, start, end)
+        if found is None or found[3]:
+            return found and (start, end)  # a webhook is a secret as a whole
+        return found.span(found.lastindex or 0)
+    pair = _PAIR.fullmatch(value)
+    return (start + pair.start(1), end) if pair else (start, end - value.endswith('"'))
 
 
 def _go_value(term: str, names: dict[str, str]) -> str | None:
