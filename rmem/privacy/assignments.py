@@ -39,11 +39,11 @@ _NOT_A_SECRET = re.compile(
 )
 _TAIL = re.compile(
     r"""(?:[_-](?:prod|dev|stag|test|live|old|new|backup|main|primary|default|admin|root|local|secure)[a-z]{0,9})?
-    (?:[_-]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
+    (?:[_ -]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
     (?:\\?["'`]?\]?(?:\[[0-9]*\])?(?:[ \t]{0,20}|\n)(?::?\s{0,3}(?:str|String|string)\s{0,3}(?==))?  # password: str = …
        (?:=>|:{1,3}=|\?=|\.=|\+=|(?P<compared>!==?|={2,3})|=|:|：)[ \t]{0,20}(?:\n[ \t]{1,20}(?=["'`]))?(?:@(?=["']))?
       |[ ]-[ ](?=["'])|[ ]?(?P<cell>\|)[ ]?(?=[^\s|()]{12})                   # token - '…', token | …
-      |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
+      |(?P<pair>\\?["']\s{0,3},\s{0,3}'?)(?=\\?["'])                        # define('KEY', '…')
       |(?P<spaced>[ \t]+)(?=["'])                                         # WITH PASSWORD '…'
       |["']\s+value\s{0,3}=\s{0,3}(?=["'])                        # <add key="Password" value="…"
       |["']\s{0,3}\{[^{}]{0,80}?\bdefault\s{0,9}=\s{0,3}(?=["'])     # variable "token" { default = "…"
@@ -58,7 +58,9 @@ _TAIL = re.compile(
 )
 _SPACED = re.compile(r"""\s+(?:[057]\s+)?["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
 _IN_SENTENCE = re.compile(
-    r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]["'`„“«]?(?P<bare>[^\s"'`“”»\\]{6,128})"""
+    r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]
+    (?P<open>["'`„“«])?(?P<bare>[^\s"'`“”»\\]{6,128})""",
+    re.VERBOSE,
 )
 _MADE_AFTER = re.compile(r"[ ](?P<bare>[A-Za-z0-9_-]{16,512})(?=[\s,;)]|\.(?:\s|$)|$)")
 _RANDOM = re.compile(
@@ -69,10 +71,12 @@ _RANDOM = re.compile(
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms)[_ .-]?$|[\"']$|"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet)[_ .-]?$|[\"']$|"
     r"(?<!\w)-\s$"
 )
 """What keys that are not secret are called."""
+_NEXT_LABEL = re.compile(r"[a-z]+[0-9]?:[ ]")
+_ACTION = re.compile(r"(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
 _NAMED_KEY = re.compile(r"\w[ ._-]?$")
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
 _NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
@@ -117,7 +121,7 @@ _SETTINGS = re.compile(
 """user = … / password = … in a file of settings."""
 _PAIRED = re.compile(
     r"""\b(?P<key>user(?:_?name)?|login)["']?(?:\s{0,3}(?::|=>?)\s{0,3}|\s{1,3})(["'])(?P<user>[^"'\n]{2,64})\2[,;)]?\s{1,40}
-    ["']?(?:pass(?:word|wd)?)["']?(?:\s{0,3}(?::|=>?)\s{0,3}|\s{1,3})(["'])(?P<value>[a-z][^"'\n\s]{3,63})\4""",
+    ["']?(?:pass(?:word|wd)?)["']?(?:\s{0,3}(?::|=>?)\s{0,3}|\s{1,3})(["'])(?P<value>[a-z][^"'\n]{3,63})\4""",
     re.IGNORECASE | re.VERBOSE,
 )
 """username: "…", password: "…": beside a user, every quoted word is a password unless both are names of fields."""
@@ -217,7 +221,7 @@ def _is_field(pair: re.Match[str]) -> bool:
     user, value = pair["user"].lower(), pair["value"]
     if user == pair["key"].lower() or user in ("string", "text", "user name", "username") or value[0].isupper():
         return True
-    return value.lower() != "password" and not is_password(value, quoted=True)
+    return value.lower() != "password" and not is_password(value.replace(" ", "-"), quoted=True)
 
 
 _FORMS = (
@@ -227,7 +231,7 @@ _FORMS = (
         lambda value: is_password(value, quoted=True) and not (is_name(value) and any(map(str.isupper, value))),
     ),
     (("password=", "pwd="), _CONNECTION, lambda value: True),
-    (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False)),
+    (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False) or _is_plain_word(value)),
     (("sig=",), _SIGNATURE, is_token),
     (("pass",), _SET, _is_plain_word),
     (("pass", "pwd"), _SETTINGS, _is_plain_word),
@@ -275,9 +279,13 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # cannot pass 'x'
     if match is None or (chosen and match.groupdict().get("cell")):
         return None
+    if match.groupdict().get("compared") and _ACTION.search(text, max(0, start - 9), start):
+        return None  # update_password == "always"
     quoted = match.groupdict().get("quoted") is not None
     first, last = match.span("quoted" if quoted else "bare")
     if not quoted:
+        if _NEXT_LABEL.match(text, first):
+            return None  # password: debug2: …
         last = _value_end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
     if (
         quoted
@@ -290,6 +298,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         )
     if in_sentence and not chosen and not _is_made(text[first:last]):
         return None  # the token is expired
+    if in_sentence and chosen and match["open"] and _WORD.match(text, first) and _is_plain_word(text[first:last]):
+        return Finding(first, last, "secret", "assignment", text[first:last])  # the password is "centipede"
     return _secret_finding(text, first, last, chosen, quoted, key.group(), in_sentence)
 
 

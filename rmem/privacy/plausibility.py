@@ -9,13 +9,13 @@ from collections import Counter
 from itertools import pairwise
 
 _HOLE = re.compile(
-    r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
+    r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
     r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}"
 )
 """What a template fills in."""
 _TEMPLATE = re.compile(
     r"^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
-    r"|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
+    r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
 )
 _SAMPLE = re.compile(
     r"^(?:your|my|the|a|an|some|new|old|enter|insert|put|change|replace|example|sample|dummy|fake|test|todo|none|null|"
@@ -42,6 +42,8 @@ _TRIAL = re.compile(
     r"(?:this|is|my|the|some|test|super|secret|very|strong|good|bad|wrong|root|dev)+pass(?:word|wd)?[0-9]*"
 )
 """Passwords of people who try something. `newpassword` and the like are names of fields."""
+_PROPERTY = re.compile(r"[a-z_][\w-]*(?:\.[a-z_][\w-]*)+")  # random_password.db-password.result
+_NUMBERED = re.compile(r"pass(?:word|wd)?[0-9]{2,}")
 _CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
 _NAME = r"(?:(?=[a-z0-9_]*[a-z]{3})[a-z][a-z0-9_]+|[a-z_]{3,}|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
 _CALL = re.compile(
@@ -65,10 +67,14 @@ _FILE = re.compile(
 _LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+")
 """Words for people: of another script, or one that begins with a capital."""
 _IDENTIFIER = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
+    r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
+_PUBLIC_KEY = re.compile(
+    r"MI[A-Za-z]{0,4}MA0GCSqGSIb3DQEBAQUAA4|MIIB?I[A-Za-z]ANBgkqhkiG9w0BAQEFAAOC|MFkwEwYHKoZIzj0CAQ"
+)
+"""How the Base64 of a public key of RSA or an elliptic curve begins."""
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,16}|(?:\\x[0-9A-Fa-f]{2})+")  # written for a machine, or bytes
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")  # DB_PASSWORD
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")  # DB_PASSWORD
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
 _SELECTOR = re.compile(
     r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
@@ -87,7 +93,7 @@ def is_placeholder(value: str) -> bool:
     """Return whether a value is `${PASS}`, `<your-password>`, `********`, `None`, the word "password" or the like."""
     if _TEMPLATE.search(value) or _SAMPLE.search(value) or value.lower().strip("\"'") in _WORDS:
         return True
-    if value.startswith(("$(", "`")):
+    if value.startswith("$("):
         return True  # what a shell runs
     if _NAMED.fullmatch(value):
         return True
@@ -111,6 +117,7 @@ def is_password(value: str, *, quoted: bool) -> bool:
         _NAMES_ITSELF.search(value)
         and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))
         and not (quoted and _TRIAL.fullmatch(value))
+        and not _NUMBERED.fullmatch(value)
     ):
         return False
     if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value) or _NUMBER.fullmatch(value):
@@ -160,8 +167,9 @@ def is_mixed(value: str) -> bool:
 
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_LONG_RUN = re.compile(r"[A-Z]?[a-z]{4,}")
+_LONG_RUN = re.compile(r"[A-Z]?[a-z]{3,}")
 _NO_HEX = re.compile("[g-zG-Z]")
+_HEX = re.compile("(?:0[xX])?[0-9A-Fa-f]+")
 
 
 def is_random(value: str) -> bool:
@@ -169,10 +177,10 @@ def is_random(value: str) -> bool:
     runs of one sort; hexadecimal numbers do not count, since most are hashes."""
     sorts = sum(any(map(sort, value)) for sort in (str.islower, str.isupper, str.isdigit))
     signs = sum(not character.isalnum() for character in value)
-    if sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value):
-        return False  # localJunctionM2MM2M2
+    if sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value) or _HEX.fullmatch(value):
+        return False  # localJunctionM2MM2M2, 0xD06AAF4C…
     if sorts == 3:
-        return len(value) >= 16 and signs <= len(value) / 6 and _alternates(value)
+        return len(value) >= 16 and signs <= len(value) / 8 and _alternates(value)
     return sorts == 2 and len(value) >= 24 and not signs and bool(_NO_HEX.search(value)) and _alternates(value, 0.3)
 
 
@@ -184,11 +192,15 @@ def _is_literal(value: str, quoted: bool) -> bool:
     """Return whether a value is neither code nor a path."""
     if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value or _TAG.match(value):
         return False
-    if _FILE.fullmatch(value):
+    if _FILE.fullmatch(value) or value.startswith("--") or (value.endswith("/") and _SLUG.fullmatch(value[:-1])):
+        return False
+    if _PUBLIC_KEY.match(value):
         return False
     if quoted:
         return not _REST_OF_CODE.match(value)
     if value.startswith("[]") or _EXPRESSION.match(value) or _IDENTIFIER.fullmatch(value):
+        return False
+    if _PROPERTY.fullmatch(value) and _NAMES_ITSELF.search(value):
         return False
     if _CHAIN.fullmatch(value):
         if _NAMES_ITSELF.search(value):

@@ -16,7 +16,7 @@ _WORD = re.compile(
 )
 _NAME = re.compile(
     r"""(?P<name>[A-Za-z][\w.-]{1,40})["'`]?\]?
-    (?:\s{0,3}(?:=>|:?=)\s{0,3}["'`]?|\s{0,3}:(?:\s{1,3}["'`]?|["'`])|[ ]{1,2}["'`]|[ ]?[|>]\{?[ ]?)$""",
+    (?:\s{0,3}(?:=>|:?=)\s{0,3}["'`]?|\s{0,3}:(?:\s{1,3}(?:\[\s{0,20})?["'`]?|["'`])|[ ]{1,2}["'`]|[ ]?[|>]\{?[ ]?)$""",
     re.VERBOSE,
 )
 _EXPLAINED = re.compile(
@@ -24,7 +24,7 @@ _EXPLAINED = re.compile(
     r"cert|certificate|crt|pub|public|pubkey|publickey|commit|rev|revision|ref|tag|version|build|nonce|cursor|slug|"
     r"class|classname|path|file|filename|image|img|src|href|url|uri|link|data|base64|content|body|challenge|state|"
     r"trace|span|request|code|name|index|version|import|from|require|location|address|addr|host|user|username|"
-    r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key)$",
+    r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search)$",
     re.IGNORECASE,
 )
 _PUBLIC = re.compile("public|publishable|csrf|xsrf", re.IGNORECASE)
@@ -32,6 +32,7 @@ _LAST_PART = re.compile(r"[A-Z]?[a-z]+[0-9]*$|[A-Z]+[0-9]*$")
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]{1,15}(?=[\s,.;:!?]|$)")
 _LEAST_WORDS = 3  # beside the random one
 _LEAST_BARE = 20
+_PREFIXED = re.compile(r"(?!sha|md5|crc|hash|rev|commit|id|img|build)[a-z]{2,8}_[0-9a-f]{32,64}")
 _PROSE_BEFORE = re.compile(r"(?:^|[A-Za-z,.;:!?][ ]+)[(\"'`]?$")
 
 
@@ -39,7 +40,13 @@ def random_words(text: str) -> Iterator[Finding]:
     """Yield random words that a name introduces or that stand in a sentence."""
     for match in _WORD.finditer(text):
         word = match.group()
-        if not is_random(word) or is_placeholder(word) or word.startswith(("MII", "AAAA", "LS0t")) or _is_encoded(word):
+        longest = max(re.split("[_-]", word), key=len)
+        if (
+            not (is_random(word) or (len(longest) >= _LEAST_BARE and is_random(longest)) or _PREFIXED.fullmatch(word))
+            or is_placeholder(word)
+            or word.startswith(("MII", "AAAA", "LS0t"))
+            or _is_encoded(word)
+        ):
             continue
         start, end = match.span()
         before = text[max(text.rfind("\n", 0, start) + 1, start - 80) : start]
