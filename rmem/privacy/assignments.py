@@ -77,7 +77,7 @@ _LOOKED_UP = re.compile(
 """What keys that are not secret are called."""
 _NEXT_LABEL = re.compile(r"[a-z]+[0-9]?:[ ]")
 _ACTION = re.compile(r"(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
-_NAMED_KEY = re.compile(r"\w[ ._-]?$")
+_NAMED_KEY = re.compile(r"\w[._-]?$")
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
 _NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
 _MACHINE_MADE = re.compile(

@@ -53,7 +53,7 @@ _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
 _OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but not Base64 with its = at the end
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
-_REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
+_REST_OF_CODE = re.compile(r"\s|[+]\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
@@ -80,9 +80,9 @@ _SELECTOR = re.compile(
     r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
 )  # of a page, of a route
 _JOINED = re.compile(r"[A-Za-z_ .:/|-]*")  # words around the holes of a template
-_SYMBOL = r"[&*!@$]*(?:[A-Za-z_]+|[A-Za-z_]*[A-Za-z]{3}[0-9]{1,2})"
+_SYMBOL = r"[&*!@$]*(?:[A-Za-z_]+|[A-Za-z_]*[A-Za-z]{3}[0-9]{1,2}|(?<=[\[(-])[0-9]{1,3})"
 _CODE = re.compile(
-    rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
+    rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
 _MANY_SIGNS = 5  # different ones, in a value without digits
@@ -190,9 +190,13 @@ def _alternates(value: str, least: float = 0.36) -> bool:
 
 def _is_literal(value: str, quoted: bool) -> bool:
     """Return whether a value is neither code nor a path."""
-    if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value or _TAG.match(value):
+    if value.startswith(("/", "./", "~/", "../", "#/", "urn:", "->(")) or "://" in value or _TAG.match(value):
         return False
-    if _FILE.fullmatch(value) or value.startswith("--") or (value.endswith("/") and _SLUG.fullmatch(value[:-1])):
+    if (
+        _FILE.fullmatch(value)
+        or value.startswith("--")
+        or (value.endswith(("/", "-", "_")) and _SLUG.fullmatch(value[:-1]))
+    ):
         return False
     if _PUBLIC_KEY.match(value):
         return False

@@ -24,12 +24,13 @@ _EXPLAINED = re.compile(
     r"cert|certificate|crt|pub|public|pubkey|publickey|commit|rev|revision|ref|tag|version|build|nonce|cursor|slug|"
     r"class|classname|path|file|filename|image|img|src|href|url|uri|link|data|base64|content|body|challenge|state|"
     r"trace|span|request|code|name|index|version|import|from|require|location|address|addr|host|user|username|"
-    r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search)$",
+    r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search|examples?|values?|device|verification|jkt|s256|expected|label)$",
     re.IGNORECASE,
 )
 _PUBLIC = re.compile("public|publishable|csrf|xsrf", re.IGNORECASE)
 _LAST_PART = re.compile(r"[A-Z]?[a-z]+[0-9]*$|[A-Z]+[0-9]*$")
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]{1,15}(?=[\s,.;:!?]|$)")
+_QUOTES = ('"', "'", "`")
 _LEAST_WORDS = 3  # beside the random one
 _LEAST_BARE = 20
 _PREFIXED = re.compile(r"(?!sha|md5|crc|hash|rev|commit|id|img|build)[a-z]{2,8}_[0-9a-f]{32,64}")
@@ -49,6 +50,8 @@ def random_words(text: str) -> Iterator[Finding]:
         ):
             continue
         start, end = match.span()
+        if text[start - 1 : start] not in _QUOTES and (word.islower() or word.isupper()):
+            continue  # ids in tables and logs
         before = text[max(text.rfind("\n", 0, start) + 1, start - 80) : start]
         named = _NAME.search(before)
         if named:
