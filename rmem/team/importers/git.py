@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,14 +114,15 @@ class Commit:
     files: list[str] = field(default_factory=list)
     by_bot: bool = False
     is_first: bool = False
+    is_whole: bool = True  # whether git could read all contents for the patch
     patch: Patch = field(default_factory=Patch)
 
 
-def count(root: Path) -> int:
-    """Count the commits without merges."""
+def commit_ids(root: Path) -> list[str]:
+    """Return the ids of all commits but merges, newest first."""
     if not _git(root, "rev-list", "--max-count=1", "--all").strip():
         raise InputError(f"{root.name!r} has no commits yet", field="path")
-    return int(_git(root, "rev-list", "--count", "--no-merges", "HEAD").strip() or 0)
+    return _git(root, "rev-list", "--no-merges", "HEAD").split()
 
 
 def files_now(root: Path) -> frozenset[str]:
@@ -129,22 +131,43 @@ def files_now(root: Path) -> frozenset[str]:
     return frozenset(listing.split("\0")) - {""}
 
 
-def commits(root: Path) -> Iterator[Commit]:
-    """Yield the history, newest first, from one git process. Renames are not detected. Patches of a partial clone are
-    left out: git would have to fetch the contents of files."""
-    patches = () if _is_partial(root) else ("--patch", "--unified=0")
+def commits(root: Path, ids: Sequence[str]) -> Iterator[Commit]:
+    """Yield these commits. Renames are not detected. Where the contents of a file are missing (snapshots without large
+    files, partial clones), a commit has no patch, or part of one, and `is_whole` is False."""
+    with_patches = not _is_partial(root)  # git would fetch the contents, one file at a time
     resource = resources.files(__package__) / "gitattributes"  # how functions begin in each language
     with resources.as_file(resource) as attributes:
         command = [
-            "git", "-C", str(root), "-c", "core.quotepath=off", "-c", "log.showSignature=false",
-            "-c", f"core.attributesFile={attributes}", "log", "--no-merges", "--no-color", "--no-renames",
-            "--no-ext-diff", "--no-textconv", "--encoding=UTF-8", "--raw", *patches, f"--format={_FIELDS}",
+            "git", "-C", str(root), "-c", "core.quotepath=off", "-c", f"core.attributesFile={attributes}", "diff-tree",
+            "--stdin", "--always", "-r", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
+            "--encoding=UTF-8", "--raw", *(("--patch", "--unified=0") if with_patches else ()), f"--format={_FIELDS}",
         ]  # fmt: skip
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        done = 0
+        while done < len(ids):  # git stops at what it cannot read: go on with the commit after it
+            before = done
+            for commit in _diff_tree(command, ids[done:]):
+                commit.is_whole &= with_patches
+                done += 1
+                yield commit
+            if done == before:
+                raise InputError(f"git could not read commit {ids[done][:10]} of {root.name!r}", field="path")
+
+
+def _diff_tree(command: list[str], ids: Sequence[str]) -> Iterator[Commit]:
+    """Run git until it ends; if it fails, the last commit is the one whose patch could not be made."""
+    last = None
+    with tempfile.TemporaryFile() as given:
+        given.write("".join(f"{number}\n" for number in ids).encode())
+        given.seek(0)
+        with subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
-            yield from _read_commits(line.decode("utf-8", "replace") for line in process.stdout)
-    if process.returncode:
-        raise InputError(f"git could not tell the history of {root.name!r}", field="path")
+            for commit in _read_commits(line.decode("utf-8", "replace") for line in process.stdout):
+                if last is not None:
+                    yield last
+                last = commit
+    if last is not None:
+        last.is_whole = process.returncode == 0
+        yield last
 
 
 def _read_commits(lines: Iterable[str]) -> Iterator[Commit]:
