@@ -353,7 +353,7 @@ def test_a_second_run_adds_nothing(brain, clone, kept):
     assert first.memories == len(before)
     assert read(brain, kept)[:3] == (0, 2, 0)
     (kept / "s1.jsonl").touch()  # copied anew, say
-    assert read(brain, kept) == (1, 1, 0)
+    assert read(brain, kept)[:3] == (1, 1, 0)
     assert state(brain) == before
 
 
