@@ -327,6 +327,42 @@ def test_two_words_say_enough_about_code_and_elsewhere_an_explanation_does(brain
     assert {one.partition("\n")[0] for one in changes(brain)} == {"Drop chardet (#1269)", "Describe the locks"}
 
 
+def test_a_number_in_another_repository_is_no_reason_for_a_revert(brain, history):
+    history.commit('Revert "use little endian int (acme/core#1372)" (acme/core#1393)', "etl/carrier.py")
+    import_git(brain, history.root)
+    assert texts(brain) == ["Tried and taken back: use little endian int."]
+
+
+def test_a_revert_of_a_revert_in_words_says_nothing_was_taken_back(brain, history):
+    history.commit('Revert "Revert the /graph changes."\n\nThis brings back the /graph changes.', "etl/graph.py")
+    import_git(brain, history.root)
+    assert texts(brain) == []
+
+
+def test_lines_of_a_wrapped_item_stay_together(brain, history):
+    items = "- Check if a character is inside a visible range (do not\n  include the next position).\n- Clip both bars."
+    history.commit(f"Fix various errors in redrawing:\n\n{items}", "etl/redraw.c")
+    import_git(brain, history.root)
+    assert texts(brain)[0].splitlines()[1:3] == [
+        "- Check if a character is inside a visible range (do not include the next position).",
+        "- Clip both bars.",
+    ]
+
+
+def test_a_corrected_manual_page_is_no_fix(brain, history):
+    history.commit("Correct Linux-specific sections\n\nSome of the locations on Linux differ.", "etl.1")
+    import_git(brain, history.root)
+    assert [memory.type for memory in brain.memories()] == ["codebase"]
+
+
+def test_files_that_a_bot_or_a_release_changes_are_not_told_to_belong_together(brain, history):
+    for number in range(8):
+        history.commit(f"Update packages {number}", "etl/a.ts", "etl/b.ts", author="renovate[bot] <bot@renovate.io>")
+        history.commit(f"Raise versions {number}", "web/package.json", "cli/package.json")
+    import_git(brain, history.root)
+    assert not [one for one in texts(brain) if one.startswith("Of the")]
+
+
 def test_a_refactoring_or_another_docstring_is_no_decision(brain, history):
     history.commit("refactor: replace numbers with constants", "etl/carrier.py")
     history.commit("Use 'prefix' instead of 'key' in the session docstring", "etl/carrier.py")

@@ -37,16 +37,17 @@ _NO_FIX = re.compile(
 )
 # Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
 _REVERTED = re.compile(r"^(?:Revert(?:ed|s)?:?|(Re-?appl(?:y|ies|ied)):?) [\"“](.+)[\"”]\.?\s*(.*)$", re.IGNORECASE)
+_REVERT_IN_WORDS = re.compile(r"revert(?:ed|s|ing)?\b", re.IGNORECASE)
 _REVERTS = re.compile(
     r"^This reverts commit ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
     re.IGNORECASE | re.MULTILINE,
 )
 _MERGE = re.compile(r"^Merge (?:pull request|branch|remote-tracking branch)\b", re.IGNORECASE)
 _CONFLICTS = re.compile(r"^#?\s*Conflicts:\s*\n(?:[#\t ]+\S+\n?)*", re.MULTILINE)
-_REQUEST = re.compile(r"\s*\((?:#\d+|GH-\d+)\)\s*$")
+_REQUEST = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|GH-)\d+\)\s*$")
 _REFERENCE = re.compile(
     r"^\W*(?:(?:refs?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|reverts|follow[- ]?up (?:on|to|of))\b:?\s*)?"
-    r"(?:(?:[\w./-]*#\d+|GH-\d+|https?://\S+)[\s,.]*(?:and )?)+$",
+    r"(?:\(?(?:[\w./-]*#\d+|GH-\d+|https?://\S+)\)?[\s,.]*(?:and )?)+$",
     re.IGNORECASE,
 )
 _CONVENTION = re.compile(
@@ -63,10 +64,10 @@ _TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?):
 _BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
 _FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
 _UPDATE = re.compile(r"(?i)^(?:update|merge|apply|address|revert)\w* (?:\S+$|branch|suggestion|review|commit)")
-_SQUASHED = re.compile(r"^\s*[*-] .*$|^-{4,}\s*$", re.MULTILINE)
+_SQUASHED = re.compile(r"^[ \t]*[*-] .*$(?:\n[ \t]+(?![*-] )\S.*$)*|^-{4,}\s*$", re.MULTILINE)  # with wrapped lines
 _BESIDE_THE_CODE = re.compile(
     r"(?:^|/)(?:docs?|examples?|\.github|\.circleci|\.travis|ci|news|newsfragments|changelog\.d|requirements)(?:/|\.)|"
-    r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|lock|json|html|css|svg|png)$|"
+    r"\.(?:md|rst|adoc|txt|texi|pod|[1-9]|ya?ml|toml|cfg|ini|lock|json|html|css|svg|png)$|"
     r"(?:^|/)(?:Makefile|Dockerfile|setup\.py|tox\.ini|noxfile\.py|conftest\.py|LICENSE|NOTICE|AUTHORS|CHANGE\w*|HISTORY|"
     r"NEWS)[^/]*$",
     re.IGNORECASE,
@@ -86,17 +87,18 @@ _MANIFEST = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|package\.js
 _CLOSED = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?):? #(\d+)", re.IGNORECASE)
 _MOST_FILES = 30  # a commit of more files says nothing about which belong together
 _NAMED_FILES = 10
-_REASONED, _EXPLAINED, _BARE, _PLAIN = 0.45, 0.4, 0.3, 0.2
-"""How important a commit is: one that says why, one that says something, one with a subject only, one that is neither
-a fix nor a decision. Notes that people give their agents begin at 0.5."""
+_REASONED, _EXPLAINED, _BARE, _COUNTED, _PLAIN = 0.45, 0.4, 0.3, 0.25, 0.2
+"""How important a commit is: one that says why, one that says something, one with a subject only, files that change
+together, one that is neither a fix nor a decision. Notes that people give their agents begin at 0.5."""
 _TOGETHER, _OFTEN = 0.7, 5  # share and number of commits from which on two files belong together
 _LIFT = 2.0  # so much oftener than that file changes anyway
 _COMPANIONS = 4
 _LONG, _LONG_STEPS = 1200, 500
 _BY_THE_WAY = re.compile(
     r"(?:^|/)(?:[^/]*(?:lock|-lock)\.(?:json|ya?ml|toml)|[^/]+\.lock|go\.sum|CHANGE(?:S|LOG)[^/]*|HISTORY[^/]*|NEWS[^/]*|"
-    r"VERSION|__init__\.py|[^/]*\.(?:min\.(?:js|css)|snap|map|po|pot|pb\.go|svg|png)|[^/]*_pb2(?:_grpc)?\.py|"
-    r"[^/]*\.(?:generated|gen|g)\.[^/]+)$|(?:^|/)(?:vendor|node_modules|dist|generated|__snapshots__|migrations)/",
+    r"VERSION|package\.json|Cargo\.toml|go\.mod|pyproject\.toml|__init__\.py|"
+    r"[^/]*\.(?:min\.(?:js|css)|snap|map|po|pot|pb\.go|svg|png)|[^/]*_pb2(?:_grpc)?\.py|"
+    r"[^/]*\.(?:generated|gen|g)\.[^/]+)$|(?:^|/)(?:vendor|node_modules|dist|generated|__snapshots__|migrations|\.github)/",
     re.IGNORECASE,
 )
 
@@ -324,6 +326,7 @@ def _parse_revert(subject: str) -> tuple[str, str, int] | None:
     while (found := _REVERTED.match(_REQUEST.sub("", subject_of_reverted))) is not None:
         times += 2 if found[1] else 1
         subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+    times += bool(times and _REVERT_IN_WORDS.match(subject_of_reverted))
     return (subject_of_reverted, remark, times) if times else None
 
 
@@ -352,7 +355,7 @@ def _describe(commit: Commit, *more: str) -> str:
 
 def _steps(commit: Commit) -> list[str]:
     """List the commits that were squashed into one, without "* Linting" and what its subject says already."""
-    steps = dict.fromkeys(line.strip() for line in _SQUASHED.findall(commit.body))
+    steps = dict.fromkeys(" ".join(line.split()) for line in _SQUASHED.findall(commit.body))
     known = _title(commit.subject)
     return [line for line in steps if len(re.findall(r"\w{2,}", line)) >= 3 and not _ROUTINE.search(line[2:])
             and not _UPDATE.match(line[2:]) and _title(line) not in known]  # fmt: skip
@@ -401,7 +404,7 @@ class FilePairs:
         text = f"Of the {self._alone[name]} commits that changed {name}, most changed these files too: {companions}."
         return Note(
             text, "codebase", author=author, agent="git", repository=repository.id, commit=repository.commit,
-            files=[name, *(other for _, other in best)], when=when, importance=_BARE, key=f"together {name}",
+            files=[name, *(other for _, other in best)], when=when, importance=_COUNTED, key=f"together {name}",
         )  # fmt: skip
 
 

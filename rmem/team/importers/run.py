@@ -173,7 +173,8 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
     for commit in git.commits(where.root, ids):
         read += 1
         without_patch += not commit.is_whole
-        pairs.add(commit.files)
+        if not commit.by_bot:
+            pairs.add(commit.files)
         note = history.learn(commit)
         if note is not None:
             writer.keep(_add_prints(note, where.root, not present.isdisjoint(note.files)))
