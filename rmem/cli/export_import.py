@@ -160,3 +160,8 @@ def _import_history(cli: CliContext, source: str, folder: Path | None) -> None:
         return
     what = "commits" if source == "git" else "transcripts"
     click.echo(f"Read {done.read:,} {what}; {done.memories:,} new memories, {done.passed_over:,} known already")
+    if done.without_patch:
+        click.echo(
+            f"{done.without_patch:,} commits were read without their patches (no names of functions and tests, no "
+            "changelog): this clone lacks contents of files that they changed"
+        )

@@ -20,7 +20,7 @@ _INSIDE = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 
 
 _LONG = re.compile(r"[A-Za-z0-9_+/=.~:|!$%?&@-]{16,}")  # no token is without such a word
-_PLAIN = re.compile(r"[a-z_./:=-]+|[0-9a-f-]+|[0-9T:.+Z-]+")  # words, paths, hashes, UUIDs, times: no tokens
+_PLAIN = re.compile(r"[a-z_./:=-]+|[0-9a-f]{4}[0-9a-f-]*|[0-9T:.+Z-]+")  # words, paths, hashes, UUIDs, times: no tokens
 _LONGEST = 4096
 _DIGIT = re.compile("[0-9]")
 _EXAMPLE = re.compile(r"[xX]{8}|(?:[xX]{3,}-?){3}|[*.]{4}|[-_](?:here|HERE)$|Here$|abcdefghijklmnop|0123456789abcdef$")

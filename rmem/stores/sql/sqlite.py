@@ -51,7 +51,7 @@ _INSERT_ONE = (
     f"(SELECT seq, step, {{agent}} || '-' || step || '-' || CAST({{time}} AS INTEGER) AS id FROM "
     "(SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq, "
     f"CASE WHEN {{step}} >= 0 THEN {{step}} ELSE ifnull(({inserts.LAST_STEP.replace('?', '{agent}')}), -1) + 1 END "
-    "AS step)) AS next WHERE "
+    "AS step)) AS next WHERE typeof(next.step) = 'integer' AND "
     + " AND ".join(f"(SELECT value FROM notes WHERE key = '{key}') IS ?" for key in rows.KIND)
     + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING RETURNING seq, step, id"
 ).format_map(_APPENDED)
