@@ -202,12 +202,13 @@ def changes(cli: CliContext, start: str, end: str, entity: str | None) -> None:
 
 
 @graph.command()
+@click.argument("entity", required=False)
 @_LIMIT
 @command_options
-def contradictions(cli: CliContext, limit: int) -> None:
+def contradictions(cli: CliContext, entity: str | None, limit: int) -> None:
     """Facts that cannot both be true at one time, with the memories that say them."""
     with cli.brain_or_empty() as brain:
-        found = brain.graph.contradictions(limit=limit)
+        found = brain.graph.contradictions(entity, limit=limit)
     if cli.json:
         cli.document([{"first": pair.first.to_dict(), "second": pair.second.to_dict()} for pair in found])
     elif not found:

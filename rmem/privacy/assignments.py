@@ -75,8 +75,10 @@ _LOOKED_UP = re.compile(
     r"(?<!\w)-\s$"
 )
 """What keys that are not secret are called."""
+_TYPE = re.compile(r"(?:[A-Z]+[a-z]+[0-9]{0,2}){2,}")  # OAuth2Client
+_URN = re.compile(r":[a-z]+:[0-9A-Za-z]")
 _NEXT_LABEL = re.compile(r"[a-z]+[0-9]?:[ ]")
-_ACTION = re.compile(r"(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
+_ACTION = re.compile(r"(?<![a-z])(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
 _NAMED_KEY = re.compile(r"\w[._-]?$")
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
 _NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
@@ -252,8 +254,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # "Enter your password": "…" for translators
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
-    if text[start - 1 : start] == ":" and text[end : end + 1] == ":":
-        return None  # urn:secret:name
+    if (text[start - 1 : start] == ":" and text[end : end + 1] == ":") or _URN.match(text, end):
+        return None  # urn:secret:name, id-token:private:…
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
         return None  # the user of a URL
     match = _TAIL.match(text, end)
@@ -279,8 +281,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # cannot pass 'x'
     if match is None or (chosen and match.groupdict().get("cell")):
         return None
-    if match.groupdict().get("compared") and _ACTION.search(text, max(0, start - 9), start):
-        return None  # update_password == "always"
+    if chosen and _ACTION.search(text, max(0, start - 9), start):
+        return None  # update_password == "always", "reset_password": "forms.Reset"
     quoted = match.groupdict().get("quoted") is not None
     first, last = match.span("quoted" if quoted else "bare")
     if not quoted:
@@ -304,7 +306,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
 
 
 def _is_random(value: str) -> bool:
-    return _RANDOM.fullmatch(value) is not None or is_random(value) or (value.isascii() and is_mixed(value))
+    plain = value.replace("-", "").replace("_", "")
+    return _RANDOM.fullmatch(value) is not None or is_random(value) or (plain.isalnum() and is_mixed(value))
 
 
 def _is_made(value: str) -> bool:
@@ -339,7 +342,9 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
         return True
     if "secret" not in key or len(value) < 8 or not value.isascii() or not is_password(value, quoted=False):
         return False
-    return quoted or (any(character.isdigit() for character in value) and not is_name(value))
+    return quoted or (
+        any(character.isdigit() for character in value) and not is_name(value) and not _TYPE.fullmatch(value)
+    )
 
 
 def _value_end(text: str, first: int, last: int, in_query: bool) -> int:

@@ -53,7 +53,7 @@ _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
 _OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but not Base64 with its = at the end
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
-_REST_OF_CODE = re.compile(r"\s|[+]\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
+_REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
@@ -69,6 +69,8 @@ _LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^
 _IDENTIFIER = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
+_PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*(?:[/.][\w.-]+){2,}")  # package.module.Name, plugins/auth/migrations
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?")
 _PUBLIC_KEY = re.compile(
     r"MI[A-Za-z]{0,4}MA0GCSqGSIb3DQEBAQUAA4|MIIB?I[A-Za-z]ANBgkqhkiG9w0BAQEFAAOC|MFkwEwYHKoZIzj0CAQ"
 )
@@ -111,6 +113,8 @@ def entropy(value: str) -> float:
 
 def is_password(value: str, *, quoted: bool) -> bool:
     """Return whether a person might have chosen it: a letter with a digit or a sign, or a long quoted word."""
+    if not quoted and is_name(value.rstrip(")]},;")) and value[-1] in ")]}":
+        return False  # the end of a call or a table
     if len(value) < (4 if quoted else 6) or is_placeholder(value) or not _is_literal(value, quoted):
         return False
     if _SELECTOR.fullmatch(value) or (
@@ -137,6 +141,8 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
     if len(value) < 12:
         return quoted and len(value) >= 8 and value.isalnum() and _alternates(value) and not is_placeholder(value)
     if is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value) or not value.isascii():
+        return False
+    if _TIME.fullmatch(value) or _REFERENCE.fullmatch(value):
         return False
     if _PATTERN.search(value) and _BRACKET.search(value):
         return False
@@ -177,11 +183,16 @@ def is_random(value: str) -> bool:
     runs of one sort; hexadecimal numbers do not count, since most are hashes."""
     sorts = sum(any(map(sort, value)) for sort in (str.islower, str.isupper, str.isdigit))
     signs = sum(not character.isalnum() for character in value)
-    if sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value) or _HEX.fullmatch(value):
+    if is_wordy(value) or _HEX.fullmatch(value):
         return False  # localJunctionM2MM2M2, 0xD06AAF4C…
     if sorts == 3:
         return len(value) >= 16 and signs <= len(value) / 8 and _alternates(value)
     return sorts == 2 and len(value) >= 24 and not signs and bool(_NO_HEX.search(value)) and _alternates(value, 0.3)
+
+
+def is_wordy(value: str) -> bool:
+    """Return whether half of it is runs of small letters, as in words and camelCase."""
+    return sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value)
 
 
 def _alternates(value: str, least: float = 0.36) -> bool:
@@ -198,7 +209,7 @@ def _is_literal(value: str, quoted: bool) -> bool:
         or (value.endswith(("/", "-", "_")) and _SLUG.fullmatch(value[:-1]))
     ):
         return False
-    if _PUBLIC_KEY.match(value):
+    if _PUBLIC_KEY.match(value) or (_PATH.fullmatch(value) and is_wordy(value)):
         return False
     if quoted:
         return not _REST_OF_CODE.match(value)
