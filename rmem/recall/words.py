@@ -104,7 +104,10 @@ class QuestionWords:
             steps * dependence(found_rows, reached.ravel(), settings).reshape(reached.shape) if reached.size else steps
         )
         start = 0
-        for (at, scores), lends in zip(parts, lending, strict=True):
+        for part, (at, scores), lends in zip(self._parts, parts, lending, strict=True):
+            if len(part.names) == 1 and not lends:  # each row has at most one score
+                total[at] += scores
+                continue
             np.maximum.at(scratch, at, scores)
             if lends:
                 end = start + at.size

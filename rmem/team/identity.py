@@ -72,7 +72,14 @@ def _find(path: str | Path) -> tuple[Path, Path] | None:
             private = _pointed_to(mark)
             if private is not None:
                 return folder, private
+        if _is_bare(folder):
+            return folder, folder
     return None
+
+
+def _is_bare(folder: Path) -> bool:
+    """Return whether a folder is a repository without a work tree (the `.git` of one with a work tree is not)."""
+    return ".git" not in folder.parts and (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def repository_id(address: str) -> str:
@@ -161,7 +168,7 @@ def _packed_ref(common: Path, name: str) -> str | None:
 
 def _shared_id(address: str) -> str:
     """Normalise an address: "git@github.com:Acme/etl.git" becomes "github.com/acme/etl"."""
-    url = address.strip()
+    url = address.strip().removeprefix("file://")
     if "://" in url:
         rest = url.partition("://")[2]
     elif (short := _SCP.match(url)) is not None:

@@ -102,3 +102,14 @@ def test_threads_that_store_one_by_one_share_transactions_and_lose_nothing(path)
         assert {(one.memory_id, one.text) for one in kept} <= {(one.memory_id, one.text) for one in store.select()}
         assert store.count() == 321
         assert max(counted) > 1
+
+
+def test_memories_without_a_step_get_the_next_one_of_their_agent_beside_another_process(path):
+    with SqliteRecordStore(path) as store, SqliteRecordStore(path) as other:
+        store.put([memory("first", -1)])
+        kept = [one.put([memory(f"thought {number}", -1)])[0] for number in range(3) for one in (store, other)]
+        assert [one.step_number for one in kept] == [1, 2, 3, 4, 5, 6]
+        assert [one.memory_id for one in kept] == [f"ann-{step}-1700000000" for step in range(1, 7)]
+        assert store.get("ann-4-1700000000").step_number == 4
+        other.forget_many(["ann-6-1700000000"])
+        assert store.put([memory("again", -1)])[0].step_number == 6

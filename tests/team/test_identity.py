@@ -59,6 +59,14 @@ def test_worktrees_of_a_repository_that_is_shared_nowhere_are_one(clone, tmp_pat
     assert repository(clone).id == repository(tmp_path / "other").id
 
 
+@pytest.mark.parametrize("way", ["{}", "file://{}"])
+def test_a_clone_of_a_folder_is_named_after_it_without_its_path(clone, tmp_path, way):
+    git(tmp_path, "clone", "-q", way.format(clone), "copy")
+    found = repository(tmp_path / "copy").id
+    assert found == repository(clone).id
+    assert str(tmp_path) not in found
+
+
 def test_a_packed_branch_has_its_commit(clone):
     before = repository(clone).commit
     git(clone, "pack-refs", "--all")

@@ -46,6 +46,9 @@ export function say(text) {
   say.timer = setTimeout(() => { status.textContent = ""; }, 6000);
 }
 
+/** Tiers as people name them. */
+export const TIERS = {stm: t`short-term`, im: t`intermediate`, ltm: t`long-term`};
+
 const pad = number => String(number).padStart(2, "0");
 
 /** Seconds since the epoch as local date and time. */

@@ -17,7 +17,7 @@ from psycopg import RawCursor
 
 from ...errors import NoSuchTableError
 from ..catalog import ROW
-from .base import Rows, TableChanges
+from .base import RowNumbers, TableChanges
 from .postgres_catalog import OWN, Tenant
 from .postgres_ddl import XACT, quote
 from .postgres_link import SNAPSHOT, Connection, TablesLink
@@ -32,7 +32,7 @@ SELECT id, complete_from::text::bigint, pg_snapshot_xmin(pg_current_snapshot()):
 FROM remanence.table_catalog WHERE tenant = $1 AND name = $2 AND definition IS NOT NULL
 """
 _DELETED = "remanence.table_deletions WHERE tenant = $1 AND id = $2 AND xact >= $3::text::xid8"
-_NONE: Rows = np.empty(0, np.int64)
+_NONE: RowNumbers = np.empty(0, np.int64)
 
 
 class _ChangeState(NamedTuple):

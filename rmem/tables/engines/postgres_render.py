@@ -15,7 +15,7 @@ from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
-from .base import Rows, StatementPlan, Values
+from .base import RowNumbers, StatementPlan, Values
 from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
 from .postgres_values import Array, to_driver
 
@@ -236,10 +236,10 @@ def _by_row(plan: StatementPlan, *, number: int, alias: str) -> Any:
     return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
-def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[Rows, Values]:
+def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[RowNumbers, Values]:
     """Return the rows that have a score, and their scores."""
     scores, narrowed = plan.scores[number], plan.candidates.get(alias)
     if narrowed is None:
         return scores.all()
-    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.of(row)) is not None]
+    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.by_row[row]) is not None]
     return np.array([row for row, _ in found], np.int64), np.array([score for _, score in found], np.float64)

@@ -22,6 +22,7 @@ MAX_LOG = 200_000
 _PAGE = 16_384  # rows that are returned at a time
 _AT_ONCE = 500
 _MARK = 1 << 63
+NO_ROWS = np.empty(0, np.int64)
 _CUT = 0  # in the place of a row: the log of its table was cut up to here
 
 
@@ -45,8 +46,10 @@ class Version(NamedTuple):
 def changes(
     connection: sqlite3.Connection, catalogue: int, physical: Physical, columns: Sequence[str], since: int
 ) -> TableChanges:
-    known = Version.of(since)
     newest = last(connection, "table_changes")
+    if since == Version(catalogue, physical.id, last(connection, physical.name), newest).number():
+        return TableChanges(since, NO_ROWS, NO_ROWS, [])
+    known = Version.of(since)
     names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
     whole = since == 0 or known.table != physical.id or known.change < floor_of(connection, physical.id)
     gone: list[int] = []
