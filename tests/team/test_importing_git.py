@@ -372,6 +372,17 @@ def test_a_revert_in_words_and_corrected_wording_are_no_fixes(brain, history, su
     assert {memory.type for memory in brain.memories()} <= {"codebase"}
 
 
+def test_whom_a_revert_is_told_to_and_what_it_closes_is_no_reason(brain, history):
+    history.commit('Revert "Change pane titles"\n\nClose #586. /cc @akashin', "etl/title.sh")
+    history.commit('Revert "Close handles to the terminal", instead reuse handles', "etl/tty.go")
+    history.commit("Fix/typescript tests (#5375)\n\nrefactor the tests of types a bit", "etl/index.ts")
+    import_git(brain, history.root)
+    assert texts(brain) == [
+        "Tried and taken back: Close handles to the terminal. Why: instead reuse handles",
+        "Tried and taken back: Change pane titles.",
+    ]
+
+
 def test_lines_of_a_wrapped_item_stay_together(brain, history):
     items = "- Check if a character is inside a visible range (do not\n  include the next position).\n- Clip both bars."
     history.commit(f"Fix various errors in redrawing:\n\n{items}", "etl/redraw.c")

@@ -33,7 +33,7 @@ _NO_FIX = re.compile(
     r"github actions?|workflows?|release|type (?:hints?|annotations?|errors?)|typing|merge|build)\b|"
     r"^(?:fixup|squash|amend)!|^reverts?\b|"
     r"^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
-    r"^fix(?:e[sd])? (?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
+    r"^fix(?:e[sd])?[ /](?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
     re.IGNORECASE,
 )
 # Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
@@ -67,6 +67,7 @@ _FROM_NOW_ON = re.compile(
     r"\b(?:from now on|we (?:now (?:use|require|prefer|expect|run|write|keep)|no longer)|(?:our|the) convention)\b",
     re.IGNORECASE,
 )
+_CC = re.compile(r"(?:/|\b)cc:?(?:[ ,]+@[\w-]+)+", re.IGNORECASE)
 _TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?): .*$|^\(cherry picked from .*\)$", re.M)
 _BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
 _FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
@@ -332,7 +333,7 @@ def _parse_revert(subject: str) -> tuple[str, str, int] | None:
     subject_of_reverted, remark, times = subject, "", 0
     while (found := _REVERTED.match(_REQUEST.sub("", subject_of_reverted))) is not None:
         times += 2 if found[1] else 1
-        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" ,-–—:.")
     times += bool(times and _REVERT_IN_WORDS.match(subject_of_reverted))
     return (subject_of_reverted, remark, times) if times else None
 
@@ -346,7 +347,7 @@ def _explanation(body: str) -> str:
     """Return the explanation in a message: no lists of squashed commits, references or git's own words."""
     kept = [
         line
-        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", body))).splitlines()
+        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", _CC.sub("", body)))).splitlines()
         if not _REFERENCE.match(line)
     ]
     explanation = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _parse_revert(line.strip()))).strip()
