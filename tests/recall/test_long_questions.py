@@ -9,7 +9,7 @@ REPORT = """Colours are lost when output is piped into less
 
 I run the tool in a container with Ubuntu 24.04 and zsh. My configuration file sets the timeout to thirty seconds,
 retries to five, the cache folder to a mounted volume and the proxy to the one of the company. The volume is shared with
-two other services, a scheduler and a queue worker, which write large archives every night and rotate their certificates.
+two other services, a scheduler and a queue worker, which write archives every night and rotate their certificates.
 Steps to reproduce: start the container, mount the volume, wait until the scheduler has written its archives, restart
 the queue worker, and look at the terminal. I expected the same as without a pipe. The proxy logs nothing unusual, the
 certificates are valid, and the retries and timeout of the configuration file are respected by every other command."""
