@@ -21,8 +21,9 @@ _ABOUT_ASKER = re.compile(
     r"nosotr\w+|nuestr\w+|я|мой|моя|мо[ёе]|мои|мне|меня|мы|наш\w*)\b|我|私|僕"
 )
 _BY_ANOTHER = re.compile(
-    r"\b(?:did|have|had) you\b|(?<!\bcan )(?<!\bcould )\byou(?:'ve| have| had)? (?:said|told|mention|recommend|suggest|gave|given|list|explain|"
-    r"provid|describ|wrote|written|made|propos|advis)|\byour (?:answer|advice|recommendation|suggestion|explanation)"
+    r"\b(?:did|have|had) you\b|(?<!\bcan )(?<!\bcould )\byou(?:'ve| have| had)? (?:said|told|mention|recommend|suggest|"
+    r"gave|given|list|explain|provid|describ|wrote|written|made|propos|advis)|"
+    r"\byour (?:answer|advice|recommendation|suggestion|explanation)"
 )
 _EMPTY_WORDS = frozenset(
     """happen happens happened happening occur occurred do does did done doing say says said tell told talk talked
@@ -60,10 +61,12 @@ _ASKING = re.compile(
 """Phrases that ask for a count, an order or a reminder, or say that something was said. They say what to do with the
 answer; the memories that hold it do not contain them."""
 _TWO_EVENTS = re.compile(
-    r"\bbetween (?:when )?(.+?) and (?:when )?((?:the|my|i|a|an|that|our)\b.+)\?\s*$"
+    r"\b(?:(?:minutes?|hours?|days?|weeks?|months?|years?|time|long)\b.*?\bbetween|between when) "
+    r"(.+?) and (?:when )?((?:the|my|i|a|an|that|our)\b.+)\?\s*$"
     r"|\b(?:first|last|earlier|later)\s*[,:] (.+?) or (.+)\?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
+"""How much time passed between one event and another, or which came first: each is told in a memory of its own."""
 _POINTS_BACK = re.compile(
     r"\b(?:he|she|it|they|him|his|her|hers|its|their|them|that|this|those|these|there|then|one|same|so|why)\b",
     re.IGNORECASE,
@@ -94,7 +97,7 @@ def parse_question(text: str, now: datetime, must: Sequence[str] = (), must_not:
     whole = _parse(text, now, must, must_not)
     parts = [_parse(part, now, must, must_not) for part in _split(text)]
     if not parts and (events := _TWO_EVENTS.search(text[:2000])):
-        found = [_parse(event, now, must, must_not) for event in events.groups() if event]
+        found = [_parse(event.removeprefix("when "), now, must, must_not) for event in events.groups() if event]
         parts = [replace(event, asks_own=whole.asks_own) for event in found]
     if any(is_open(word.text for word in part.words) for part in parts):
         return whole
