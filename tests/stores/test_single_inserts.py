@@ -104,7 +104,6 @@ def test_threads_that_store_one_by_one_share_transactions_and_lose_nothing(path)
         assert max(counted) > 1
 
 
-<<<<<<< HEAD
 def test_memories_without_a_step_get_the_next_one_of_their_agent_beside_another_process(path):
     with SqliteRecordStore(path) as store, SqliteRecordStore(path) as other:
         store.put([memory("first", -1)])
@@ -114,7 +113,8 @@ def test_memories_without_a_step_get_the_next_one_of_their_agent_beside_another_
         assert store.get("ann-4-1700000000").step_number == 4
         other.forget_many(["ann-6-1700000000"])
         assert store.put([memory("again", -1)])[0].step_number == 6
-=======
+
+
 def test_a_memory_without_a_step_takes_one_statement(path):
     with SqliteRecordStore(path) as store:
         kept = [store.put([memory(text, -1)])[0] for text in ("first", "second")]  # notes the kind of the store
@@ -144,4 +144,3 @@ def test_steps_and_ids_left_to_the_store_are_the_same_one_by_one_and_together(tm
         == made[1]
         == [("ann-2-5", 2), ("ann-7-6", 7), ("ann-8--5", 8), ("bob's-0-7000000000", 0), ("ann-9-6", 9)]
     )
->>>>>>> h-speed
