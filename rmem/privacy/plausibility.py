@@ -58,7 +58,9 @@ _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
 )
-_VERSION = re.compile(r"[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?")  # what a package needs
+_VERSION = re.compile(
+    r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?"
+)  # what a package needs
 _TAG = re.compile(r'\w+:\\?"')  # `json:"password"` of a field
 _EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+\(")
 _FILE = re.compile(
@@ -89,6 +91,7 @@ _CODE = re.compile(
     rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
+_DIGIT_WORD = re.compile(r"(?i:base64|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
 
@@ -225,7 +228,7 @@ def _is_literal(value: str, quoted: bool) -> bool:
         if _NAMES_ITSELF.search(value):
             return False
         return sum(character.isdigit() for character in value) >= 4 and entropy(value) >= 3.5
-    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _CODE.fullmatch(value):
+    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _CODE.fullmatch(_DIGIT_WORD.sub("x", value)):
         return False
     if not _OPEN.fullmatch(value):
         return True
