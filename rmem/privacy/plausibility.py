@@ -197,6 +197,10 @@ def is_random(value: str) -> bool:
     return sorts == 2 and len(value) >= 24 and not signs and bool(_NO_HEX.search(value)) and _alternates(value, 0.3)
 
 
+def _is_code(value: str) -> bool:
+    return _CODE.fullmatch(value) is not None and (is_wordy(value) or not any(map(str.isdigit, value)))
+
+
 def is_wordy(value: str) -> bool:
     """Return whether half of it is runs of small letters, as in words and camelCase."""
     return sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value)
@@ -228,7 +232,7 @@ def _is_literal(value: str, quoted: bool) -> bool:
         if _NAMES_ITSELF.search(value):
             return False
         return sum(character.isdigit() for character in value) >= 4 and entropy(value) >= 3.5
-    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _CODE.fullmatch(_DIGIT_WORD.sub("x", value)):
+    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _is_code(_DIGIT_WORD.sub("x", value)):
         return False
     if not _OPEN.fullmatch(value):
         return True
