@@ -66,7 +66,10 @@ _EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[
 _FILE = re.compile(
     r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
 )
-_LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+")
+_LABEL = re.compile(
+    r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+"
+    r"|[A-Z]{2,6}(?:-[^\W\d_]+)+|[A-Z]{2,6}(?:(?![ -~])[\W\w])+"
+)
 """Words for people: of another script, or one that begins with a capital or as SMTP-Passwort does."""
 _IDENTIFIER = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"

@@ -51,7 +51,7 @@ OTHERS = [
     '"client_secret": f"{CLEARTEXT_SECRET}_so_wrong"',
     "export SECRET_KEY=\"$(python -c 'import secrets; print(secrets.token_urlsafe(32))')\"",
     "secret: urn:k8s:secret:name:key1",
-    "  tls.crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUMvekNDQWVlZ0F3SUJBZ0lKQUw4NThwY2k1WHlqTUE0R0ExVUVBd3dIZEdWemRH",
+    "  tls.crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUMvekNDQWVlZ0F3SUJBZ0lKQUw4NThwY2k1WHlqTUE0R0ExVUVBd3dI",
     'const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICV0MGX/W9IvLA4FXpIuUcdDcbj5KX4syHgsTy7soVgf"',
     "date -u '+%Y-%m-%d_%I:%M:%S%p'",
     "r.acceptOAuth2LoginRequest = &request",
