@@ -54,6 +54,8 @@ def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a memory to remember, with its author; refuse one in another member's name, and one that
     would replace another member's memory."""
     given, place = dict(fields), fields.get("place")
+    if place is None and isinstance(tags := fields.get("tags"), Mapping) and tags.get("scope") == "personal":
+        given["place"] = place = f"{_PERSONAL}{access.member}"
     if isinstance(place, str):
         check_place(access, place)
         if _is_shared(place) or place.startswith(_PERSONAL):
@@ -129,7 +131,7 @@ def visible_stats(access: Access) -> StoreStats:
         return stats
     spaces = Counter((memory.agent_id, memory.session) for memory in others if memory.session is not None)
     gone = sum(
-        access.brain.store.count(Filter(agent=agent, session=session)) == number
+        access.brain.store.count(Filter(agent=(agent,), session=(session,))) == number
         for (agent, session), number in spaces.items()
     )
     return replace(
