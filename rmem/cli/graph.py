@@ -14,7 +14,7 @@ import click
 from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
 from .cli_context import CliContext
-from .options import command_options
+from .options import command_group, command_options
 from .output import align, table
 from .progress import progress
 
@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 _LIMIT = click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1), help="At most so many.")
 
 
-@click.group()
+@command_group
 def graph() -> None:
     """Ask what is known: facts, when they were true, how things are connected, and what contradicts.
 

@@ -37,6 +37,7 @@ def clone(tmp_path, monkeypatch):
         "https://github.com/acme/etl",
         "https://ann:secret@github.com/acme/etl.git",
         "ssh://git@github.com:22/acme/etl.git",
+        "git@github.com:/acme/etl.git",
     ],
 )
 def test_all_ways_of_writing_an_address_are_one_repository(clone, address):
@@ -57,6 +58,14 @@ def test_a_worktree_is_the_same_repository_on_its_own_branch(clone, tmp_path):
 def test_worktrees_of_a_repository_that_is_shared_nowhere_are_one(clone, tmp_path):
     git(clone, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "other"))
     assert repository(clone).id == repository(tmp_path / "other").id
+
+
+@pytest.mark.parametrize("way", ["{}", "file://{}"])
+def test_a_clone_of_a_folder_is_named_after_it_without_its_path(clone, tmp_path, way):
+    git(tmp_path, "clone", "-q", way.format(clone), "copy")
+    found = repository(tmp_path / "copy").id
+    assert found == repository(clone).id
+    assert str(tmp_path) not in found
 
 
 def test_a_packed_branch_has_its_commit(clone):
@@ -157,6 +166,19 @@ def test_addresses_are_rewritten_as_git_does_it(clone, home):
     assert repository(clone).id == "github.com/acme/etl"
     git(clone, "remote", "set-url", "origin", "gh:ours/etl.git")
     assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_a_mirror_of_a_forge_makes_no_other_repository(clone, home):
+    write(home / ".gitconfig", '[url "https://mirror.acme.io/github/"]\n  insteadOf = https://github.com/\n')
+    git(clone, "remote", "add", "origin", "https://github.com/acme/etl")
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_a_linked_folder_belongs_to_the_repository_that_it_is_in(clone, tmp_path):
+    git(clone, "remote", "add", "origin", "git@github.com:acme/etl.git")
+    (clone / "etl/jobs").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(clone / "etl")
+    assert repository(tmp_path / "link/jobs").id == "github.com/acme/etl"
 
 
 def test_a_submodule_is_a_repository_of_its_own(clone, tmp_path):

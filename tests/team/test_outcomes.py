@@ -19,7 +19,7 @@ from rmem.team.dialects import dialect
 from rmem.team.outcomes import has_failed, headline
 
 sys.path.insert(0, str(Path(__file__).parent / "outputs"))
-from wrapping import AGENTS, claude_code, codex, codex_line, gemini, rows
+from wrapping import AGENTS, claude_code, codex, codex_item, codex_line, gemini, gemini_untrusted, rows
 
 CORPUS = rows()
 TEST = [row for row in CORPUS if row["part"] == "test"]
@@ -55,6 +55,18 @@ def test_what_agents_that_tell_the_exit_code_ran_is_judged_rightly(agent):
     outcomes, names = shares(agent, TEST)
     assert outcomes >= 0.99
     assert names >= 0.95
+
+
+def test_what_gemini_marks_as_untrusted_is_judged_like_the_rest():
+    for one in TEST:
+        plain, marked = (dialect("gemini").read(*told(one)) for told in (gemini, gemini_untrusted))
+        assert (marked.failed, marked.output) == (plain.failed, plain.output)
+
+
+def test_what_hooks_told_gemini_is_no_part_of_the_prompt():
+    said = "<hook_context>From the team memory:\n\nRules of the team:\n- Always squash.</hook_context>\n\nFix the pool."
+    event = dialect("gemini").read("BeforeAgent", {"session_id": "s", "cwd": "/srv/project", "prompt": said})
+    assert event.prompt == "Fix the pool."
 
 
 @pytest.mark.parametrize("agent", ["codex", "cursor"])
@@ -100,7 +112,8 @@ def test_the_exit_code_of_codex_is_read_from_its_transcript(capture, tmp_path):
     assert (output["failed"], output["output"]) == (True, "Exit code 139")
 
 
-def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path):
+@pytest.mark.parametrize("line", [codex_line, codex_item])
+def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path, line):
     from rmem.team.capture import with_outcome
 
     wrong = []
@@ -108,7 +121,7 @@ def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path)
         transcript = tmp_path / f"{one['id']}.jsonl"
         arguments = json.dumps({"cmd": one["command"]})
         call = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": f"call_{one['id']}"}
-        transcript.write_text(json.dumps({"type": "response_item", "payload": call}) + "\n" + codex_line(one))
+        transcript.write_text(json.dumps({"type": "response_item", "payload": call}) + "\n" + line(one))
         name, payload = codex(one)
         event = with_outcome(dialect("codex").read(name, {**payload, "transcript_path": str(transcript)}), 2.0)
         if has_failed(event.command, event.output, event.failed) != one["failed"]:

@@ -1,6 +1,7 @@
 """Gemini CLI: hooks of ~/.gemini/settings.json. Prompts come as BeforeAgent and tools as AfterTool, whose tool_response
 has llmContent, returnDisplay and perhaps error. The llmContent of a command is "Output: …", then "Exit Code: N" if it
-is not 0. Nothing but JSON may be printed."""
+is not 0, since 0.60 inside <untrusted_context>. What a hook said when the session started stands before the first
+prompt, in <hook_context>, if the prompt was given on the command line. Nothing but JSON may be printed."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ _MOMENTS = {
     "SessionEnd": EventKind.SESSION_END,
 }
 _SHELL = "run_shell_command"
+_SAID_BY_HOOKS = re.compile(r"\A\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_WRAPPED = re.compile(r"\A\s*<untrusted_context>\n?(.*?)\s*</untrusted_context>\s*\Z", re.DOTALL)
 _OUTPUT = re.compile(r"\A(?:Command: .*\n)?(?:Directory: .*\n)?(?:Output|Stdout): ?")
 _PARTS = r"(?:Exit Code|Signal|Background PIDs|Process Group PGID): ?.*"
 _TRAILER = re.compile(rf"(?:\A|\n){_PARTS}(?:\n{_PARTS})*\s*\Z")
@@ -31,11 +34,12 @@ answer = hook_specific
 def read(name: str, payload: dict[str, Any]) -> Event | None:
     session, cwd = payload.get("session_id"), payload.get("cwd")
     if name != "AfterTool":
+        payload = {**payload, "prompt": _SAID_BY_HOOKS.sub("", str(payload.get("prompt") or ""))}
         return session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
     tool, out = str(payload.get("tool_name") or ""), payload.get("tool_response")
     failed = None
     if tool == _SHELL and isinstance(out, dict) and "llmContent" in out:
-        text = text_of(out["llmContent"])
+        text = _WRAPPED.sub(r"\1", text_of(out["llmContent"]))
         if _NOT_OVER.match(text):
             return None
         rest = _OUTPUT.sub("", text, count=1)

@@ -2,7 +2,8 @@
 
 session_meta names the session, its folder and its git state; turn_context the folder of a turn; response_item has
 tool calls and their outputs, which are JSON with metadata.exit_code, or a text headed by the exit code; event_msg has
-the user's messages, and in extended histories how commands ended. Early versions wrote the response items bare."""
+the user's messages and how commands ended, lately as items; where a model calls tools from JavaScript, the response
+item has the script only. Early versions wrote the response items bare."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from ..dialects.payloads import command_in, outcome_of, parse_exit, parse_object, text_of
 from ..events import Event, EventKind
@@ -113,6 +115,28 @@ class _TranscriptReader:
             )
             if event is not None:
                 yield event
+        elif body.get("type") == "item_completed" and isinstance(item := body.get("item"), dict):
+            event = self._read_finished_item(item, when)
+            if event is not None:
+                yield event
+
+    def _read_finished_item(self, item: dict[str, Any], when: float) -> Event | None:
+        if item.get("status") not in ("completed", "failed"):
+            return None  # declined, or still running
+        number = str(item.get("id") or "")
+        if item.get("type") == "CommandExecution":
+            folder = str(item.get("cwd") or self._cwd)
+            folder = unquote(urlsplit(folder).path) if folder.startswith("file:") else folder
+            tool, given, cwd = "shell", {"command": item.get("command")}, folder
+        elif item.get("type") == "FileChange" and isinstance(item.get("changes"), dict):
+            tool, given, cwd = "apply_patch", {"input": _patch(item["changes"])}, self._cwd
+        else:
+            return None
+        self._calls.pop(number, None)
+        output, failed = text_of(item.get("aggregated_output")), item.get("status") == "failed"
+        if isinstance(code := item.get("exit_code"), int):
+            output, failed = parse_exit(output, code)
+        return self._finished_call(number, tool, given, cwd, when, output, failed)
 
     def _read_item(self, at: int, body: dict[str, Any], when: float) -> Iterator[Event]:
         kind, number = body.get("type"), str(body.get("call_id") or body.get("id") or "")
@@ -164,6 +188,21 @@ class _TranscriptReader:
         if tool == "apply_patch" and _REFUSED.match(output):
             failed = True
         return tool_event(AGENT, number, self._session, cwd, when, tool, given, output, failed=failed)
+
+
+def _patch(changes: Mapping[str, Any]) -> str:
+    """Return the changes of an item, by file, as the patch that `apply_patch` takes."""
+    parts = ["*** Begin Patch"]
+    for path, change in changes.items():
+        kind = change.get("type") if isinstance(change, Mapping) else None
+        lines = text_of(change.get("unified_diff") if kind == "update" else change.get("content")) if kind else ""
+        marked = (
+            lines
+            if kind == "update"
+            else "\n".join(f"{'-' if kind == 'delete' else '+'}{line}" for line in lines.splitlines())
+        )
+        parts += [f"*** {str(kind).title()} File: {path}", marked]
+    return "\n".join([*parts, "*** End Patch"])
 
 
 def _result(out: Any) -> tuple[str, bool | None, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,26 +27,34 @@ _FIX = re.compile(
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(
-    r"\b(?:typos?|spelling|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|documentation|readme|"
+    r"\b(?:typos?|spelling|grammar|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|documentation|readme|"
     r"docstrings?|wording|review|findings|jsdoc|javadoc|ruff|flake8|black|isort|prettier|eslint|pylint|mypy|pyright|rustfmt|clippy|"
     r"flaky|dev version|version number|broken links?|links? in|layout|examples?|badges?|unused|ci|travis|"
     r"github actions?|workflows?|release|type (?:hints?|annotations?|errors?)|typing|merge|build)\b|"
-    r"^(?:fixup|squash|amend)!|^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
-    r"^fix(?:e[sd])? (?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
+    r"^(?:fixup|squash|amend)!|^reverts?\b|"
+    r"^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
+    r"^fix(?:e[sd])?[ /](?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
     re.IGNORECASE,
 )
 # Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
-_REVERTED = re.compile(r"^(?:Revert(?:ed|s)?:?|(Re-?appl(?:y|ies|ied)):?) [\"“](.+)[\"”]\.?\s*(.*)$", re.IGNORECASE)
+_REVERTED = re.compile(
+    r"^(?:[\w./-]{1,20}(?:\([^)]*\))?!?:\s*)?"
+    r"(?:Revert(?:ed|s)?:?|(Re-?(?:appl(?:y|ies|ied)|land(?:s|ed)?|merge[sd]?|introduce[sd]?)|Restore[sd]?):?)"
+    r" [\"“](.+)[\"”]\.?\s*(.*)$",
+    re.IGNORECASE,
+)
+_REVERT_IN_WORDS = re.compile(r"revert(?:ed|s|ing)?\b", re.IGNORECASE)
 _REVERTS = re.compile(
-    r"^This reverts commit ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
+    r"^This reverts commits? ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
     re.IGNORECASE | re.MULTILINE,
 )
+_PARTLY = re.compile(r"\bpart of commit\b|\bpartial(?:ly)? revert", re.IGNORECASE)
 _MERGE = re.compile(r"^Merge (?:pull request|branch|remote-tracking branch)\b", re.IGNORECASE)
 _CONFLICTS = re.compile(r"^#?\s*Conflicts:\s*\n(?:[#\t ]+\S+\n?)*", re.MULTILINE)
-_REQUEST = re.compile(r"\s*\((?:#\d+|GH-\d+)\)\s*$")
+_REQUEST = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|GH-)\d+\)\s*$")
 _REFERENCE = re.compile(
     r"^\W*(?:(?:refs?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|reverts|follow[- ]?up (?:on|to|of))\b:?\s*)?"
-    r"(?:(?:[\w./-]*#\d+|GH-\d+|https?://\S+)[\s,.]*(?:and )?)+$",
+    r"(?:\(?(?:[\w./-]*#\d+|GH-\d+|https?://\S+)\)?[\s,.]*(?:and )?)+$",
     re.IGNORECASE,
 )
 _CONVENTION = re.compile(
@@ -58,14 +67,15 @@ _FROM_NOW_ON = re.compile(
     r"\b(?:from now on|we (?:now (?:use|require|prefer|expect|run|write|keep)|no longer)|(?:our|the) convention)\b",
     re.IGNORECASE,
 )
+_CC = re.compile(r"(?:/|\b)cc:?(?:[ ,]+@[\w-]+)+", re.IGNORECASE)
 _TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?): .*$|^\(cherry picked from .*\)$", re.M)
 _BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
 _FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
 _UPDATE = re.compile(r"(?i)^(?:update|merge|apply|address|revert)\w* (?:\S+$|branch|suggestion|review|commit)")
-_SQUASHED = re.compile(r"^\s*[*-] .*$|^-{4,}\s*$", re.MULTILINE)
+_SQUASHED = re.compile(r"^[ \t]*[*-] .*$(?:\n[ \t]+(?![*-] )\S.*$)*|^-{4,}\s*$", re.MULTILINE)  # with wrapped lines
 _BESIDE_THE_CODE = re.compile(
     r"(?:^|/)(?:docs?|examples?|\.github|\.circleci|\.travis|ci|news|newsfragments|changelog\.d|requirements)(?:/|\.)|"
-    r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|lock|json|html|css|svg|png)$|"
+    r"\.(?:md|rst|adoc|txt|texi|pod|[1-9]|ya?ml|toml|cfg|ini|lock|json|html|css|svg|png)$|"
     r"(?:^|/)(?:Makefile|Dockerfile|setup\.py|tox\.ini|noxfile\.py|conftest\.py|LICENSE|NOTICE|AUTHORS|CHANGE\w*|HISTORY|"
     r"NEWS)[^/]*$",
     re.IGNORECASE,
@@ -85,17 +95,18 @@ _MANIFEST = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|package\.js
 _CLOSED = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?):? #(\d+)", re.IGNORECASE)
 _MOST_FILES = 30  # a commit of more files says nothing about which belong together
 _NAMED_FILES = 10
-_REASONED, _EXPLAINED, _BARE, _PLAIN = 0.45, 0.4, 0.3, 0.2
-"""How important a commit is: one that says why, one that says something, one with a subject only, one that is neither
-a fix nor a decision. Notes that people give their agents begin at 0.5."""
+_REASONED, _EXPLAINED, _BARE, _COUNTED, _PLAIN = 0.45, 0.4, 0.3, 0.25, 0.2
+"""How important a commit is: one that says why, one that says something, one with a subject only, files that change
+together, one that is neither a fix nor a decision. Notes that people give their agents begin at 0.5."""
 _TOGETHER, _OFTEN = 0.7, 5  # share and number of commits from which on two files belong together
 _LIFT = 2.0  # so much oftener than that file changes anyway
 _COMPANIONS = 4
 _LONG, _LONG_STEPS = 1200, 500
 _BY_THE_WAY = re.compile(
     r"(?:^|/)(?:[^/]*(?:lock|-lock)\.(?:json|ya?ml|toml)|[^/]+\.lock|go\.sum|CHANGE(?:S|LOG)[^/]*|HISTORY[^/]*|NEWS[^/]*|"
-    r"VERSION|__init__\.py|[^/]*\.(?:min\.(?:js|css)|snap|map|po|pot|pb\.go|svg|png)|[^/]*_pb2(?:_grpc)?\.py|"
-    r"[^/]*\.(?:generated|gen|g)\.[^/]+)$|(?:^|/)(?:vendor|node_modules|dist|generated|__snapshots__|migrations)/",
+    r"VERSION|package\.json|Cargo\.toml|go\.mod|pyproject\.toml|__init__\.py|"
+    r"[^/]*\.(?:min\.(?:js|css)|snap|map|po|pot|pb\.go|svg|png)|[^/]*_pb2(?:_grpc)?\.py|"
+    r"[^/]*\.(?:generated|gen|g)\.[^/]+)$|(?:^|/)(?:vendor|node_modules|dist|generated|__snapshots__|migrations|\.github)/",
     re.IGNORECASE,
 )
 
@@ -113,14 +124,15 @@ class Commit:
     files: list[str] = field(default_factory=list)
     by_bot: bool = False
     is_first: bool = False
+    is_whole: bool = True  # whether git could read all contents for the patch
     patch: Patch = field(default_factory=Patch)
 
 
-def count(root: Path) -> int:
-    """Count the commits without merges."""
+def commit_ids(root: Path) -> list[str]:
+    """Return the ids of all commits but merges, newest first."""
     if not _git(root, "rev-list", "--max-count=1", "--all").strip():
         raise InputError(f"{root.name!r} has no commits yet", field="path")
-    return int(_git(root, "rev-list", "--count", "--no-merges", "HEAD").strip() or 0)
+    return _git(root, "rev-list", "--no-merges", "HEAD").split()
 
 
 def files_now(root: Path) -> frozenset[str]:
@@ -129,22 +141,43 @@ def files_now(root: Path) -> frozenset[str]:
     return frozenset(listing.split("\0")) - {""}
 
 
-def commits(root: Path) -> Iterator[Commit]:
-    """Yield the history, newest first, from one git process. Renames are not detected. Patches of a partial clone are
-    left out: git would have to fetch the contents of files."""
-    patches = () if _is_partial(root) else ("--patch", "--unified=0")
+def commits(root: Path, ids: Sequence[str]) -> Iterator[Commit]:
+    """Yield these commits. Renames are not detected. Where the contents of a file are missing (snapshots without large
+    files, partial clones), a commit has no patch, or part of one, and `is_whole` is False."""
+    with_patches = not _is_partial(root)  # git would fetch the contents, one file at a time
     resource = resources.files(__package__) / "gitattributes"  # how functions begin in each language
     with resources.as_file(resource) as attributes:
         command = [
-            "git", "-C", str(root), "-c", "core.quotepath=off", "-c", "log.showSignature=false",
-            "-c", f"core.attributesFile={attributes}", "log", "--no-merges", "--no-color", "--no-renames",
-            "--no-ext-diff", "--no-textconv", "--encoding=UTF-8", "--raw", *patches, f"--format={_FIELDS}",
+            "git", "-C", str(root), "-c", "core.quotepath=off", "-c", f"core.attributesFile={attributes}", "diff-tree",
+            "--stdin", "--always", "-r", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
+            "--encoding=UTF-8", "--raw", *(("--patch", "--unified=0") if with_patches else ()), f"--format={_FIELDS}",
         ]  # fmt: skip
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        done = 0
+        while done < len(ids):  # git stops at what it cannot read: go on with the commit after it
+            before = done
+            for commit in _diff_tree(command, ids[done:]):
+                commit.is_whole &= with_patches
+                done += 1
+                yield commit
+            if done == before:
+                raise InputError(f"git could not read commit {ids[done][:10]} of {root.name!r}", field="path")
+
+
+def _diff_tree(command: list[str], ids: Sequence[str]) -> Iterator[Commit]:
+    """Run git until it ends; if it fails, the last commit is the one whose patch could not be made."""
+    last = None
+    with tempfile.TemporaryFile() as given:
+        given.write("".join(f"{number}\n" for number in ids).encode())
+        given.seek(0)
+        with subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
-            yield from _read_commits(line.decode("utf-8", "replace") for line in process.stdout)
-    if process.returncode:
-        raise InputError(f"git could not tell the history of {root.name!r}", field="path")
+            for commit in _read_commits(line.decode("utf-8", "replace") for line in process.stdout):
+                if last is not None:
+                    yield last
+                last = commit
+    if last is not None:
+        last.is_whole = process.returncode == 0
+        yield last
 
 
 def _read_commits(lines: Iterable[str]) -> Iterator[Commit]:
@@ -231,8 +264,8 @@ class History:
         is_back = commit.id in self._reapplied or title in self._reapplied or title in self._subjects
         if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
             return None
-        if _MERGE.match(what) and not why:
-            return None  # the name of a branch says nothing
+        if _PARTLY.search(commit.body) or (_MERGE.match(what) and not why):
+            return None  # most of it stayed; the name of a branch says nothing
         self._reverted |= {title, *(undone.groups() if undone else ())}
         which = f" (commit {undone[1][:10]})" if undone else ""
         text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
@@ -300,7 +333,8 @@ def _parse_revert(subject: str) -> tuple[str, str, int] | None:
     subject_of_reverted, remark, times = subject, "", 0
     while (found := _REVERTED.match(_REQUEST.sub("", subject_of_reverted))) is not None:
         times += 2 if found[1] else 1
-        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" ,-–—:.")
+    times += bool(times and _REVERT_IN_WORDS.match(subject_of_reverted))
     return (subject_of_reverted, remark, times) if times else None
 
 
@@ -313,7 +347,7 @@ def _explanation(body: str) -> str:
     """Return the explanation in a message: no lists of squashed commits, references or git's own words."""
     kept = [
         line
-        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", body))).splitlines()
+        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", _CC.sub("", body)))).splitlines()
         if not _REFERENCE.match(line)
     ]
     explanation = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _parse_revert(line.strip()))).strip()
@@ -329,7 +363,7 @@ def _describe(commit: Commit, *more: str) -> str:
 
 def _steps(commit: Commit) -> list[str]:
     """List the commits that were squashed into one, without "* Linting" and what its subject says already."""
-    steps = dict.fromkeys(line.strip() for line in _SQUASHED.findall(commit.body))
+    steps = dict.fromkeys(" ".join(line.split()) for line in _SQUASHED.findall(commit.body))
     known = _title(commit.subject)
     return [line for line in steps if len(re.findall(r"\w{2,}", line)) >= 3 and not _ROUTINE.search(line[2:])
             and not _UPDATE.match(line[2:]) and _title(line) not in known]  # fmt: skip
@@ -378,7 +412,7 @@ class FilePairs:
         text = f"Of the {self._alone[name]} commits that changed {name}, most changed these files too: {companions}."
         return Note(
             text, "codebase", author=author, agent="git", repository=repository.id, commit=repository.commit,
-            files=[name, *(other for _, other in best)], when=when, importance=_BARE, key=f"together {name}",
+            files=[name, *(other for _, other in best)], when=when, importance=_COUNTED, key=f"together {name}",
         )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ class Imported(NamedTuple):
     read: int
     passed_over: int
     memories: int
+    without_patch: int = 0
+    """Commits whose contents are not all in this clone: what their patches would show is missing."""
 
 
 def import_transcripts(
@@ -117,7 +119,7 @@ class _PastCapture(Capture):
             return
         if not self._quiet:
             root = repository(self._current.event.cwd) if Path(self._current.event.cwd).is_dir() else None
-            super()._keep(note if root is None else _add_prints(note, root.root), team)
+            super()._keep(note if root is None else _add_prints(note, root.root, _exist(note, root.root)), team)
 
     def _is_new_summary(self, note: Note) -> bool:
         """Return whether the summary of the session changed; if so, make it supersede the earlier one."""
@@ -127,11 +129,14 @@ class _PastCapture(Capture):
         return before != note.id
 
 
-def _add_prints(note: Note, root: Path) -> Note:
-    """Add hashes of the lines of its files as they are today, or record that they are gone."""
+def _exist(note: Note, root: Path) -> bool:
+    return any((root / name).exists() for name in note.files)
+
+
+def _add_prints(note: Note, root: Path, exist: bool) -> Note:
+    """Add hashes of the lines of its files as they are today, or record that none of them exists any more."""
     if note.files:
-        gone = not any((root / name).exists() for name in note.files)
-        prints = {note.files[0]: []} if gone else prints_of(root, note.files)
+        prints = prints_of(root, note.files) if exist else {note.files[0]: []}
         note.details = {**note.details, "prints": prints} if prints else note.details
     return note
 
@@ -160,21 +165,24 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
         raise InputError(f"path must lie in a git repository, got {path.resolve().name!r}", field="path")
     if not may_capture(str(where.root)):
         raise InputError(f"{where.name!r} opts out by its .rmem.toml", field="path")
-    total, before, read = git.count(where.root), brain.store.count(), 0
+    ids, before = git.commit_ids(where.root), brain.store.count()
+    present = git.files_now(where.root)  # not what is checked out: that may be part of it, or nothing
     writer = _NoteWriter(brain, TeamMemory(brain, author=author(where.root), workspace=workspace_of(str(where.root))))
     history, pairs = git.History(where), git.FilePairs()
-    for commit in git.commits(where.root):
+    read = without_patch = 0
+    for commit in git.commits(where.root, ids):
         read += 1
-        pairs.add(commit.files)
+        without_patch += not commit.is_whole
+        if not commit.by_bot:
+            pairs.add(commit.files)
         note = history.learn(commit)
         if note is not None:
-            writer.keep(_add_prints(note, where.root))
+            writer.keep(_add_prints(note, where.root, not present.isdisjoint(note.files)))
         if on_progress is not None:
-            on_progress(read, total)
-    present = git.files_now(where.root)
+            on_progress(read, len(ids))
     for note in pairs.notes(where, writer.team.author, time.time(), present):
-        writer.keep(_add_prints(note, where.root))
-    return Imported(read, writer.passed_over, brain.store.count() - before)
+        writer.keep(_add_prints(note, where.root, True))
+    return Imported(read, writer.passed_over, brain.store.count() - before, without_patch)
 
 
 class _NoteWriter:

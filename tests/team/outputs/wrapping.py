@@ -2,8 +2,10 @@
 
 - Claude Code 2.1: PostToolUse for exit code 0 (and for the 1 of grep and diff, with returnCodeInterpretation), else
   PostToolUseFailure whose error begins with "Exit code N"
-- Codex 0.166: the output as a text, nothing else; the exit code is in the transcript only
-- Gemini CLI: llmContent of "Output: …", "Exit Code: N" only if it is not 0, "Process Group PGID: …"
+- Codex 0.166: the output as a text, nothing else; the exit code is in the transcript only, in that of 0.169 as a
+  finished item
+- Gemini CLI: llmContent of "Output: …", "Exit Code: N" only if it is not 0, "Process Group PGID: …"; 0.61 wraps all of
+  it in <untrusted_context>
 - Copilot CLI: resultType "success" whatever the exit code, which is the last line: "<exited with exit code N>"
 - OpenCode: metadata.exit
 - Cursor: the output as a text, nothing else
@@ -53,6 +55,18 @@ def codex_line(row: Row) -> str:
     return json.dumps({"timestamp": "2026-03-02T09:00:00.000Z", "type": "response_item", "payload": item}) + "\n"
 
 
+def codex_item(row: Row) -> str:
+    """What Codex 0.169 writes, also where a model runs commands from JavaScript."""
+    item = {
+        "type": "CommandExecution", "id": f"call_{row['id']}", "process_id": "45336",
+        "command": ["/bin/bash", "-lc", row["command"]], "cwd": "file:///srv/project", "source": "unified_exec_startup",
+        "status": "failed" if row["exit"] else "completed", "exit_code": row["exit"],
+        "aggregated_output": row["output"],
+    }  # fmt: skip
+    body = {"type": "item_completed", "thread_id": "t", "turn_id": "1", "item": item}
+    return json.dumps({"timestamp": "2026-11-18T09:00:00.000Z", "type": "event_msg", "payload": body}) + "\n"
+
+
 def gemini(row: Row) -> tuple[str, dict[str, Any]]:
     parts = [f"Output: {row['output'].rstrip() or '(empty)'}"]
     parts += [f"Exit Code: {row['exit']}"] if row["exit"] else []
@@ -62,6 +76,15 @@ def gemini(row: Row) -> tuple[str, dict[str, Any]]:
         "timestamp": "2026-05-01T10:00:00Z", "tool_name": "run_shell_command",
         "tool_input": {"command": row["command"]}, "tool_response": told,
     }  # fmt: skip
+
+
+def gemini_untrusted(row: Row) -> tuple[str, dict[str, Any]]:
+    name, payload = gemini(row)
+    told = payload["tool_response"]
+    return name, {
+        **payload,
+        "tool_response": {**told, "llmContent": f"<untrusted_context>\n{told['llmContent']}\n</untrusted_context>"},
+    }
 
 
 def copilot(row: Row) -> tuple[str, dict[str, Any]]:
