@@ -152,7 +152,10 @@ def _import_history(cli: CliContext, source: str, folder: Path | None) -> None:
         else:
             done = import_transcripts(brain, source, folder=folder, on_progress=bar)
     if cli.json:
-        cli.document(done._asdict())
+        counts = done._asdict()
+        if source != "git":
+            del counts["without_patch"]
+        cli.document(counts)
         return
     what = "commits" if source == "git" else "transcripts"
     click.echo(f"Read {done.read:,} {what}; {done.memories:,} new memories, {done.passed_over:,} known already")
