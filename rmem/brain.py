@@ -10,55 +10,39 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast, overload
 
 from . import checks, config
 from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
-from .embed import EmbedderSpec, embedder_of_store, question_vectors, spec_of, word_vectors
-from .embed.state import MemoryVectors
+from .embed import EmbedderSpec, question_vectors, word_vectors
 from .errors import (
     ConfigError,
-    EmbedderError,
-    EmbedderMismatchError,
     InputError,
     NotFoundError,
-    StoreBusyError,
-    VectorError,
 )
 from .feedback import QUESTIONS, Feedback, Recall, Recalls, stored_question
 from .filters import Filter
-from .forks import new_rlock
 from .memory_builder import apply_changes, build_changes, build_memory, build_memory_of
-from .models import Embeddings, Hit, Hits, Memories, Memory, Vector, id_of
+from .models import Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.feedback import LearnedFeedback
 from .recall.pipeline import load_hits, parse_request, search
 from .recall.settings import RecallSettings
+from .store_embedding import StoreEmbedding
 from .stores import open_store
 from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
 from .stores.capabilities import FactTable
 from .stores.value_records import ValueRecords, as_records, keeps_values
-from .stores.vectors import EmbedderIdentity, check_vectors
 from .tiers import forgetting
 from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 from .vectors.engine import VectorEngine
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
-    from .embed.base import Embedder
     from .graph import Graph
     from .vectors.base import VectorIndex
 
-Written = TypeVar("Written")
-
 _CHUNK = 1000
-_MAX_CONFLICTS = 20  # changes of a memory by others during one edit, before it fails
-_MAX_REEMBEDDINGS = 3  # of the store by others during one write, before it fails
-
-
-class _NotEmbedded(Exception):
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
 
 
 class Brain:
@@ -124,69 +108,27 @@ class Brain:
             if embedder not in (None, "none"):
                 raise ConfigError(f"embedder cannot be given with {self.store!r}: four methods keep no vectors")
             embedder = "none"
-        self._wanted = embedder
-        self._embedder: Embedder | None = None
-        self._vectors: MemoryVectors | None = None
-        self._identity: EmbedderIdentity | None = None
+        self._embedding = StoreEmbedding(self.store, embedder)
         self._recalls = Recalls()
         self._learned = LearnedFeedback(question_vectors)
-        self._lock = new_rlock()
         self._engine = VectorEngine(self.store, vectors)
         try:
             if vectors is not None:
                 self._engine.attach()
             if embedder is not None:
-                self._resolve()
+                self._embedding.resolve()
         except BaseException:
             self.store.close()
             raise
 
-    # Embedding
-
-    def _resolve(self, *, writing: bool = False) -> Embedder | None:
-        """Return the embedder of this store: the one given, else the one its vectors came from, else the default.
-
-        Its name is read from the store each time, because another process may have re-embedded it. Writers need not:
-        the store compares again in the transaction.
-        """
-        if writing and self._identity is not None:
-            return self._embedder
-        known = self.store.get_meta(
-            "embedder"
-        )  # outside the lock: a thread that waits for it may hold the last connection
-        with self._lock:
-            if self._identity is not None and known in (None, self._identity.name):
-                return self._embedder
-        spec = self.store.get_meta("embedder_spec")
-        with self._lock:
-            if self._wanted == "none" or (self._wanted is None and known == "none"):
-                self._embedder, self._vectors, owner = None, None, EmbedderIdentity("none", "none")
-            else:
-                wanted = self._wanted if self._wanted is not None else spec
-                if wanted is None and known is not None:
-                    raise EmbedderError(
-                        f"this store holds vectors of {known!r}, which cannot be loaded by name; "
-                        "pass the same embedder to Brain(embedder=…)"
-                    )
-                self._embedder = embedder_of_store(wanted, known)
-                self._vectors = MemoryVectors(self._embedder)
-                owner = EmbedderIdentity(self._embedder.name, spec_of(wanted))
-            owner.check(known)
-            self._identity = self.store.embedder_identity = owner
-            return self._embedder
-
     def vector_of(self, text: str, contents: Mapping[str, Any] | None = None) -> Vector | None:
         """Return the vector of a memory with this text and contents; None for a store without vectors."""
-        self._resolve()
-        if self._vectors is None:
-            return None
-        vector = self._vectors.of([(text, contents or {})])[0]
-        return vector if vector.any() else None
+        return self._embedding.vector_of(text, contents or {})
 
     @property
     def embedder(self) -> str:
         """Return the name of the embedder whose vectors this store holds, or will hold."""
-        embedder = self._resolve()
+        embedder = self._embedding.resolve()
         return "none" if embedder is None else embedder.name
 
     # Writing
@@ -255,7 +197,7 @@ class Brain:
         if total is not None:
             drafts = list(drafts)
             if any(draft.embeddings.full_vector is not None for draft in drafts):
-                self._check_given(drafts, self._resolve())
+                self._embedding.check_given(drafts, self._embedding.resolve())
         kept: list[Memory] = []
         for batch in _chunks(drafts, chunk):
             kept += self.put(batch)
@@ -282,43 +224,9 @@ class Brain:
 
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
         """Store memories without applying the privacy policy; embed those without a vector."""
-        kept = self._embed_and_write(memories, lambda: self.store.put(memories))
+        kept = self._embedding.embed_and_write(memories, lambda: self.store.put(memories))
         self._engine.on_write(len(kept))
         return kept
-
-    def _embed_and_write(self, memories: Sequence[Memory], write: Callable[[], Written]) -> Written:
-        """Embed memories and write them. If another process re-embedded the store meanwhile, repeat both."""
-        bare = self._embed(memories)
-        for _ in range(_MAX_REEMBEDDINGS):
-            owner = self._identity
-            try:
-                return write()
-            except (EmbedderMismatchError, VectorError):
-                self._resolve()  # raises if the embedder was asked for by name
-                if self._identity == owner or len(bare) < len(memories):
-                    raise
-                for memory in bare:
-                    memory.embeddings = Embeddings()
-                self._embed(memories)
-        return write()
-
-    def _embed(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Embed memories without a vector and check the vectors of the others; return those that were embedded."""
-        embedder = self._resolve(writing=True)
-        bare = [memory for memory in memories if memory.embeddings.full_vector is None]
-        if len(bare) < len(memories):
-            self._check_given(memories, embedder)
-        hidden = self.store.encryption is not None and self.store.encryption.hides_vectors
-        if self._vectors is not None and bare and not hidden:
-            vectors = self._vectors.of([(memory.text, memory.contents) for memory in bare])
-            for memory, vector in zip(bare, vectors, strict=True):
-                memory.embeddings.full_vector = vector if vector[0] or vector.any() else None
-        return bare
-
-    def _check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
-        """Refuse given vectors of another dimension than the store's, before anything is written."""
-        known = self.store.get_meta("dimension")
-        check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
 
     def update(
         self,
@@ -340,39 +248,13 @@ class Brain:
             return memory
 
         embedded = "text" in changes or drafted.embeddings.full_vector is not None
-        return self._embed_and_write([drafted] if embedded else [], lambda: self._change(memory_id, edit))
+        return self._embedding.embed_and_write([drafted] if embedded else [], lambda: self._change(memory_id, edit))
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         """Replace or remove a memory by what `edit` returns, with no other change of it meanwhile, and add
         the entry to the audit log, if it has one. A new text without a new vector is embedded. What `edit` returns is
         kept as it is: it has to be `cleaned` before."""
-        key = checks.memory_id("memory_id", memory_id)
-        vectors: dict[str, Embeddings] = {}
-
-        def embedded(memory: Memory | None) -> Edited | None:
-            text, held = (None, None) if memory is None else (memory.text, memory.embeddings)
-            edited = edit(memory)
-            made = None if edited is None else edited.memory
-            if made is not None and made.text != text and (made.embeddings is held or _lacks_vector(made)):
-                if made.text not in vectors:
-                    raise _NotEmbedded(made)  # leave the transaction first: an embedder may be slow, and others wait
-                made.embeddings = vectors[made.text]
-            return edited
-
-        for _ in range(_MAX_CONFLICTS):
-            owner = self._identity
-            try:
-                return self.store.edit(key, embedded)
-            except _NotEmbedded as missing:
-                missing.memory.embeddings = Embeddings()
-                self._embed([missing.memory])
-                vectors[missing.memory.text] = missing.memory.embeddings
-            except (EmbedderMismatchError, VectorError):
-                self._resolve()  # raises if the embedder was asked for by name
-                if not vectors or self._identity == owner:
-                    raise
-                vectors.clear()  # another process re-embedded the store
-        raise StoreBusyError(f"{key} was changed by others {_MAX_CONFLICTS} times meanwhile; try again")
+        return self._embedding.edit(checks.memory_id("memory_id", memory_id), edit)
 
     def _change(self, memory_id: MemoryOrId, edit: Callable[[Memory], Memory]) -> Memory:
         """Edit an existing memory; NotFoundError if there is none."""
@@ -546,7 +428,7 @@ class Brain:
             rows = self.store.candidates(request.where)  # first, because it may switch to a newer snapshot
             if ready:
                 rows = self._engine.search_in(rows, request.where)
-            embedder = self._resolve() if request.needs_embedder else None
+            embedder = self._embedding.resolve() if request.needs_embedder else None
             facts = self.store if isinstance(self.store, FactTable) else None
             return load_hits(self.store, search(self.store, rows, request, embedder, self._learned, facts))
 
@@ -618,10 +500,6 @@ class Brain:
 
     def __repr__(self) -> str:
         return f"Brain({self.address!r})"
-
-
-def _lacks_vector(memory: Memory) -> bool:
-    return memory.embeddings.full_vector is None
 
 
 def _address(address: object) -> str:

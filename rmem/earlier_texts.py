@@ -24,18 +24,20 @@ def earlier_texts(contents: Mapping[str, Any]) -> list[EarlierText]:
     """Return the earlier texts in the contents of a memory, the oldest first; skip damaged entries."""
     found = contents.get(EARLIER)
     return [
-        EarlierText(one["text"], float(one["until"]))
-        for one in (found if isinstance(found, list) else ())
-        if isinstance(one, dict) and isinstance(one.get("text"), str) and isinstance(one.get("until"), int | float)
+        EarlierText(entry["text"], float(entry["until"]))
+        for entry in (found if isinstance(found, list) else ())
+        if isinstance(entry, dict)
+        and isinstance(entry.get("text"), str)
+        and isinstance(entry.get("until"), int | float)
     ]
 
 
 def add_earlier_text(contents: Mapping[str, Any], text: str, until: float) -> dict[str, Any]:
     """Return contents that also hold a text that is being replaced; the oldest ones are dropped beyond the limits."""
     texts = [*earlier_texts(contents), EarlierText(text, until)][-_MAX_TEXTS:]
-    while sum(len(one.text) for one in texts) > _MAX_LENGTH:
+    while sum(len(earlier.text) for earlier in texts) > _MAX_LENGTH:
         del texts[0]
-    return {**drop_earlier_texts(contents), **({EARLIER: [one._asdict() for one in texts]} if texts else {})}
+    return {**drop_earlier_texts(contents), **({EARLIER: [earlier._asdict() for earlier in texts]} if texts else {})}
 
 
 def drop_earlier_texts(contents: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from typing import IO, Any
 from . import checks
 from .errors import InputError
 from .memory_builder import build_memory_of
+from .memory_files import Item, Reader, format_of, read_jsonl
 from .models import Memory
 from .tables.chunks import chunks, sections
-from .transfer import Item, Reader, format_of, read_jsonl
 
 _EXTENSIONS = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".tsv": "tsv"}
 _TEXT_COLUMNS = ("text", "content", "body", "message", "note")

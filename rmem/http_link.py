@@ -122,7 +122,7 @@ class Link:
                 connection.close()
                 if not fresh:
                     continue  # the server had closed an idle connection
-                status, retry_after, message = 0, "", f"{self.url} cannot be reached: {error!r}"
+                status, retry_after, message = 0, "", f"{self.url} cannot be reached: {_reason(error)}"
             passes = status in (0, 429, 503) or (status == 409 and retry_after)
             if not passes or attempt == self._attempts:
                 raise self._error_of(status or 503, message, self._remedy)
@@ -215,6 +215,11 @@ def table_error(status: int, message: str, remedy: Remedy) -> RemanenceError:
     if status in (401, 403):
         message = f"{message}. {remedy.refused}"
     return RemoteError(message, status=status)
+
+
+def _reason(error: OSError | http.client.HTTPException) -> str:
+    """Return what went wrong, without the class of the error where it has words of its own."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _message(answer: http.client.HTTPResponse, raw: bytes) -> str:

@@ -35,6 +35,8 @@ def build_memory(**fields: object) -> Memory:
 
 def build_memory_of(fields: Mapping[str, Any]) -> Memory:
     """Build a memory from a mapping of the arguments of `remember`; refuse other keys."""
+    if "text" not in fields:  # the text may be there under a misspelt name
+        checks.known_fields("a memory to remember", fields, WRITABLE)
     text, own, vector = fields.get("text"), fields.get("metadata"), fields.get("vector")
     contents: dict[str, Any] = {"text": checks.text("text", text)}
     if own is not None:

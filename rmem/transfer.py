@@ -1,19 +1,18 @@
-"""Export memories to a file and import them: JSONL and Parquet, streaming, with ids, all fields and vectors.
+"""Export memories to a file and import them, streaming, with ids, all fields and vectors.
 
-A file names the embedder of its vectors; a store with another one embeds the texts itself. A file is checked to its end
+A store with another embedder than that of a file's vectors embeds the texts itself. A file is checked to its end
 before its first memory is written, so a bad one changes nothing."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +26,20 @@ from .errors import (
     StoreError,
     VectorError,
 )
-from .extras import require
 from .filters import Filter
-from .models import BOOKKEEPING, FIELDS, VECTORS, Embeddings, Memory
+from .memory_files import (
+    VERSION,
+    Item,
+    Reader,
+    format_of,
+    jsonl_header,
+    read_jsonl,
+    read_parquet,
+    to_jsonl,
+    write_jsonl,
+    write_parquet,
+)
+from .models import Embeddings, Memory
 from .private_files import opener
 from .stores.base import Progress
 
@@ -39,30 +49,10 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float32]
 
-FORMATS = ("jsonl", "parquet")
-VERSION = 1
 _BATCH = 1000
 _PART = 100  # memories in each piece of a stream
 _MAX_REEMBEDDINGS = 3  # of the store by others during one batch, before it fails
 _MAX_SHOWN = 5  # bad lines that an error lists
-_EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
-
-
-def format_of(path: str | Path, given: str | None = None) -> str:
-    """Return the given format, else the one of the file's suffix; JSONL for standard input and output."""
-    if given is not None:
-        return checks.one_of("format", given, FORMATS)
-    if str(path) == "-":
-        return "jsonl"
-    known = _EXTENSIONS.get(Path(path).suffix.lower())
-    if known is None:
-        raise InputError(
-            f"the name of {path} does not give its format; name the format, such as --format jsonl or --format text",
-            field="format",
-        )
-    return known
-
-
 # Export
 
 
@@ -85,7 +75,7 @@ def export(
     are counted as `left_out`.
     """
     chosen = format_of(path, format)
-    write = _write_jsonl if chosen == "jsonl" else _write_parquet
+    write = write_jsonl if chosen == "jsonl" else write_parquet
     embedder = brain.store.get_meta("embedder") if vectors else None
     reader = _Reader(brain, where, vectors)
 
@@ -118,9 +108,9 @@ def lines(
 
 def _lines(brain: Brain, reader: _Reader, vectors: bool, *, header: bool) -> Iterator[bytes]:
     if header:
-        yield _jsonl_header({"format": VERSION, "embedder": brain.store.get_meta("embedder") if vectors else None})
+        yield jsonl_header({"format": VERSION, "embedder": brain.store.get_meta("embedder") if vectors else None})
     for batch in reader.batches(_PART):
-        yield b"".join(map(_jsonl, batch))
+        yield b"".join(map(to_jsonl, batch))
 
 
 class _Reader:
@@ -213,48 +203,7 @@ def _sink(path: str | Path, address: str) -> Iterator[IO[bytes]]:
         raise InputError(f"{target} cannot be written: {error.strerror or error}", field="path") from error
 
 
-def _write_jsonl(sink: IO[bytes], header: Mapping[str, Any], memories: Iterator[Memory]) -> None:
-    sink.write(_jsonl_header(header))
-    for memory in memories:
-        sink.write(_jsonl(memory))
-
-
-def _jsonl_header(header: Mapping[str, Any]) -> bytes:
-    return _json({"remanence": header}).encode("utf-8") + b"\n"
-
-
-def _jsonl(memory: Memory) -> bytes:
-    """Write a memory as a line; removes its vectors."""
-    vectors = {name: getattr(memory.embeddings, name) for name in VECTORS}
-    memory.embeddings = Embeddings()
-    document = memory.to_dict(vectors=False)
-    written = ",".join(f'"{name}":{_numbers(vector)}' for name, vector in vectors.items())
-    return f'{_json(document)[:-1]},"embeddings":{{{written}}}}}\n'.encode()
-
-
-def _json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-
-
-def _numbers(vector: Vector | None) -> str:
-    """Write a vector as JSON. Nine digits restore every float32 exactly, in half the space and time of the json
-    module."""
-    return "null" if vector is None else "[" + ",".join(["%.9g"] * vector.size) % tuple(vector.tolist()) + "]"
-
-
 # Import
-
-
-class Item(NamedTuple):
-    """A memory of a file and the embedder of its vectors, or the problem of its line."""
-
-    where: str
-    memory: Memory | None
-    embedder: str | None
-    wrong: str | None = None
-
-
-Reader = Callable[[IO[bytes]], Iterator[Item]]
 
 
 def import_(
@@ -274,7 +223,7 @@ def import_(
     written. Vectors are kept if they came from the store's own embedder; other texts are embedded again.
     """
     name = str(path) if isinstance(path, str | Path) else "what was sent"
-    read = reader or (read_jsonl if format_of(name, format) == "jsonl" else _read_parquet)
+    read = reader or (read_jsonl if format_of(name, format) == "jsonl" else read_parquet)
     with _source(path) as source:
         total = _check(brain, name, read(source), vectors, on_check)
         source.seek(0)
@@ -393,131 +342,3 @@ def _source(path: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
                 held.write(part)
             held.seek(0)
             yield cast("IO[bytes]", held)
-
-
-def read_jsonl(
-    source: IO[bytes], memory_of: Callable[[Mapping[str, Any]], Memory] = Memory.from_dict
-) -> Iterator[Item]:
-    """Yield one memory per line, built by `memory_of` from the object of the line."""
-    embedder: str | None = None
-    for number, line in enumerate(source, 1):
-        if not line.strip():
-            continue
-        where = f"line {number}"
-        try:
-            document = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            if isinstance(document, dict) and document.keys() == {"remanence"}:
-                embedder = _embedder_of_header(document["remanence"])
-                continue
-            if not isinstance(document, dict):
-                raise checks.refuse("a memory", "a JSON object", document)
-            yield Item(where, memory_of(document), embedder)
-        except UnicodeDecodeError as error:
-            yield Item(where, None, None, f"not UTF-8 at byte {error.start}")
-        except json.JSONDecodeError as error:
-            yield Item(where, None, None, f"not JSON: {error.msg} at character {error.pos + 1}")
-        except RecursionError:
-            yield Item(where, None, None, "nested too deeply")
-        except InputError as error:
-            yield Item(where, None, None, str(error))
-
-
-def _embedder_of_header(header: object) -> str | None:
-    """Return the embedder that the header of a file names."""
-    if not isinstance(header, dict):
-        raise checks.refuse("the header", 'such as {"format": 1, "embedder": …}', header)
-    version = checks.whole("format", header.get("format"), low=1)
-    if version > VERSION:
-        raise InputError(f"format {version} was written by a newer version of Remanence", field="format")
-    checks.known_fields("the header", header, ("format", "embedder"))
-    return None if header.get("embedder") is None else checks.name("embedder", header["embedder"])
-
-
-# Parquet
-
-
-def _pyarrow() -> Any:
-    require("parquet", "Parquet")
-    import pyarrow
-    import pyarrow.parquet
-
-    return pyarrow
-
-
-def _schema(arrow: Any) -> Any:
-    text, number, whole = arrow.string(), arrow.float64(), arrow.int64()
-    vector = arrow.list_(arrow.float32())
-    kinds = {
-        "str": text,
-        "float": number,
-        "int": whole,
-        "tuple[float, ...]": arrow.list_(number),
-        "dict[str, str]": arrow.map_(text, text),
-        "dict[str, Any]": text,  # as JSON, because its structure is the caller's
-    }
-    return arrow.schema(
-        [
-            *(
-                arrow.field(field.name, kinds[field.kind], nullable=not field.required)
-                for field in (*FIELDS, *BOOKKEEPING)
-            ),
-            *((name, vector) for name in VECTORS),
-        ]
-    )
-
-
-def _write_parquet(sink: IO[bytes], header: Mapping[str, Any], memories: Iterator[Memory]) -> None:
-    arrow = _pyarrow()
-    schema = _schema(arrow).with_metadata({"remanence": json.dumps(header)})
-    with arrow.parquet.ParquetWriter(sink, schema) as writer:
-        while batch := list(islice(memories, _BATCH)):
-            writer.write_batch(arrow.RecordBatch.from_pylist([_row(memory) for memory in batch], schema))
-
-
-def _row(memory: Memory) -> dict[str, Any]:
-    row = memory.to_dict(vectors=False)
-    bookkeeping = row.pop("metadata")
-    return {
-        **row,
-        **bookkeeping,
-        "contents": json.dumps(memory.contents, ensure_ascii=False),
-        "tags": list(memory.tags.items()),
-        **{name: getattr(memory.embeddings, name) for name in VECTORS},
-    }
-
-
-def _read_parquet(source: IO[bytes]) -> Iterator[Item]:
-    arrow = _pyarrow()
-    try:
-        file = arrow.parquet.ParquetFile(source)
-        columns, header = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(b"remanence")
-        known = _schema(arrow).names
-        checks.known_fields("a Parquet file of memories", columns, known)
-        for field in FIELDS:
-            if field.required and field.name not in columns:
-                raise InputError(f"the column {field.name!r} is missing", field=field.name)
-        embedder = None if header is None else _embedder_of_header(json.loads(header))
-    except (arrow.ArrowException, OSError, ValueError) as error:  # our own InputError is a ValueError
-        yield Item("the file", None, None, " ".join(str(error).split()))
-        return
-    number = 0
-    for batch in file.iter_batches(batch_size=_BATCH):
-        for row in batch.to_pylist():
-            number += 1
-            try:
-                yield Item(f"row {number}", Memory.from_dict(_document(row)), embedder)
-            except InputError as error:
-                yield Item(f"row {number}", None, None, str(error))
-
-
-def _document(row: dict[str, Any]) -> dict[str, Any]:
-    """Convert a row of the table for `Memory.from_dict`."""
-    given = {key: value for key, value in row.items() if value is not None}
-    metadata = {key: given.pop(key) for key in [field.name for field in BOOKKEEPING] if key in given}
-    embeddings = {key: given.pop(key) for key in VECTORS if key in given}
-    try:
-        contents = json.loads(given["contents"]) if "contents" in given else None
-    except (TypeError, ValueError):
-        raise checks.refuse("contents", "JSON text", given["contents"]) from None
-    tags = dict(given.get("tags", ()))
-    return {**given, "contents": contents, "tags": tags, "metadata": metadata, "embeddings": embeddings}

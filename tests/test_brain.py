@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rmem import Brain, Filter, Hit, Memory, RecallSettings
-from rmem.errors import ConfigError, EmbedderError, EmbedderMismatchError, StoreError
+from rmem.errors import ConfigError, EmbedderError, EmbedderMismatchError, InputError, StoreError
 from rmem.recall.budget import estimate_tokens
 from rmem.stores.memory import InMemoryRecordStore
 from rmem.stores.sql.sqlite import SqliteRecordStore
@@ -608,3 +608,10 @@ def test_a_memory_of_symbols_only_has_no_vector_and_is_still_kept(brain):
     assert brain.get(memory.memory_id).text == "!!! ??? …"
     brain.remember("words beside it")
     assert len(brain.recall("words", k=5)) == 2
+
+
+def test_a_misspelt_text_of_many_is_named():
+    with Brain(":memory:") as brain:
+        with pytest.raises(InputError, match=r"item 1: a memory to remember has no field 'txt'; did you mean 'text'\?"):
+            brain.remember_many([{"text": "one"}, {"txt": "two"}])
+        assert brain.count() == 0

@@ -48,6 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stores", "vectors"),
     ("recall",),
     ("tiers",),
+    ("store_embedding", "memory_files"),
     ("brain", "graph", "remote", "memory_builder", "aio", "doctor", "admin", "transfer", "kv"),
     ("agents", "conversation", "tables"),
     ("team", "postgres_migration", "foreign_files", "integrations"),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rmem import Brain, Memory
 from rmem.errors import InputError, UnknownFieldError
-from rmem.transfer import export, format_of, import_
+from rmem.memory_files import format_of
+from rmem.transfer import export, import_
 
 FORMATS = ("jsonl", "parquet")
 

@@ -13,7 +13,7 @@ from ..brain import Brain
 from ..errors import InputError
 from ..tiers.forgetting import ForgettingPolicy
 from .config import MemoryConfig
-from .entries import Memories, MemoryEntry
+from .entries import MemoryEntries, MemoryEntry
 from .space import MemorySpace
 from .system import MemorySystem, raise_as, raise_maintenance_error, raise_retrieval_error, raise_store_error
 from .types import ConfigUpdate, MemoryStatistics
@@ -64,19 +64,19 @@ class AgentMemoryAPI:
 
     def retrieve_similar_states(
         self, agent_id: str, query_state: Mapping[str, Any], k: int = 5, memory_type: str | None = None
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return the memories most similar to a state, best first."""
         return self._space(agent_id, raise_retrieval_error).retrieve_similar_states(query_state, k, memory_type)
 
     def retrieve_by_time_range(
         self, agent_id: str, start_step: int, end_step: int, memory_type: str | None = None
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return all memories from one step to another (both included), by step."""
         return self._space(agent_id, raise_retrieval_error).retrieve_by_time_range(start_step, end_step, memory_type)
 
     def retrieve_by_attributes(
         self, agent_id: str, attributes: Mapping[str, Any], memory_type: str | None = None
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return all memories whose contents have these values, by step."""
         return self._space(agent_id, raise_retrieval_error).retrieve_by_attributes(attributes, memory_type)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from .entries import MemoryEntry
+from .types import MemoryChangeRecord
 
 Changes = dict[str, dict[str, Any]]
 
@@ -98,3 +101,22 @@ def _amount(change: Mapping[str, Any]) -> float:
     except OverflowError:  # an int may be larger than any float
         return float(old != new)
     return min(1.0, abs(new - old) / max(abs(old), abs(new), 1e-300))
+
+
+def history_of(path: str, entries: Iterable[MemoryEntry]) -> list[MemoryChangeRecord]:
+    """Return the value of an attribute in each entry that has one, and whether it differs from the one before."""
+    history: list[MemoryChangeRecord] = []
+    for entry in entries:
+        found, value = value_at(entry["contents"], path)
+        if found:
+            changed = not history or not same(history[-1]["value"], value)
+            history.append(
+                {
+                    "step_number": entry["step_number"],
+                    "timestamp": entry["timestamp"],
+                    "value": value,
+                    "changed": changed,
+                    "memory_id": entry["memory_id"],
+                }
+            )
+    return history

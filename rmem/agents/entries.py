@@ -54,7 +54,7 @@ def _entry(data: dict[str, Any], score: float | None, tier: str, place: str | No
     return entry
 
 
-class Memories(list[MemoryEntry]):
+class MemoryEntries(list[MemoryEntry]):
     """A sorted list of memories. `missing_tiers` are those whose store did not answer; the archive answered for them,
     so nothing is missing."""
 

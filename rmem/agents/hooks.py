@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast, overload
 from .. import checks
 from ..errors import MemoryInputError
 from .base_agent import HOOKED, BaseAgent, check_memory_api
-from .recorder import Call, Recorder
+from .recorder import RecordedCall, Recorder
 
 Agent = TypeVar("Agent")
 AgentClass = TypeVar("AgentClass", bound=type)
@@ -186,7 +186,7 @@ class _Hook:
     def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         return self.act(*(args if self.takes_agent else args[1:]), **options)
 
-    def begin(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+    def begin(self, args: tuple[Any, ...], options: dict[str, Any]) -> RecordedCall:
         return self.recorder.begin(args[0] if args else None, lambda: self._arguments(args, options))
 
     def _arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> Mapping[str, Any]:

@@ -215,9 +215,9 @@ class Recorder:
     memory_api: Any = None
     agent_id: str | None = None
 
-    def begin(self, agent: Any, arguments: Callable[[], Mapping[str, Any]]) -> Call:
+    def begin(self, agent: Any, arguments: Callable[[], Mapping[str, Any]]) -> RecordedCall:
         """Start a new act; None inside another act of the same agent (`super().act()`), which it is part of."""
-        call = Call(self, agent, part=any(span.agent is agent and not span.over for span in _open.get()))
+        call = RecordedCall(self, agent, part=any(span.agent is agent and not span.over for span in _open.get()))
         if not call.part:
             with log_memory_errors(agent, "reading the arguments"):
                 call.arguments = plain(arguments())
@@ -225,7 +225,7 @@ class Recorder:
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class RecordedCall:
     """The recording of one act, from the state before it to the state after it."""
 
     recorder: Recorder

@@ -18,9 +18,9 @@ from ..models import TIERS, Memory
 from ..recall.similar import StateQuestion
 from . import records, statistics
 from .cache import key_of
-from .changes import changed_paths, same, value_at
+from .changes import changed_paths, history_of
 from .config import MemoryConfig
-from .entries import Memories, MemoryEntry
+from .entries import MemoryEntries, MemoryEntry
 from .system import MemorySystem, raise_maintenance_error, raise_retrieval_error, raise_store_error
 from .tier_search import Attributes, TierSearch, tiers_of
 from .types import MemoryChangeRecord, MemoryStatistics
@@ -80,7 +80,7 @@ class MemorySpace:
 
     def retrieve_recent_states(
         self, count: int = 5, memory_type: str | None = None, *, memory_tiers: Sequence[str] | None = None
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return the newest memories, newest first."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             checks.whole("count", count, low=1)
@@ -95,7 +95,7 @@ class MemorySpace:
         *,
         agent_id: str | None = None,
         memory_tiers: Sequence[str] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return all memories from one step to another (both included), by step."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             self._check_agent(agent_id)
@@ -110,7 +110,7 @@ class MemorySpace:
         memory_type: str | None = None,
         *,
         memory_tiers: Sequence[str] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return all memories between two times, by time; also words: since="yesterday"."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), since=since, until=until)
@@ -123,7 +123,7 @@ class MemorySpace:
         *,
         agent_id: str | None = None,
         memory_tiers: Sequence[str] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return all memories whose contents have these values, by step. Dotted paths look inside: {"inventory.wood":
         5}."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
@@ -149,7 +149,7 @@ class MemorySpace:
         k: int | None = None,
         memory_type: str | None = None,
         memory_tiers: Sequence[str] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return memories within `radius` of a position, inside a `box` of two corners, or of a named `place`.
 
         With a position they come nearest first, at most `k` of them; without one, by step.
@@ -173,7 +173,7 @@ class MemorySpace:
         *,
         k: int | None = None,
         memory_tiers: Sequence[str] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return memories by importance, the most important first."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             where = Filter.of(self._where(memory_type), min_importance=min_importance, max_importance=max_importance)
@@ -189,7 +189,7 @@ class MemorySpace:
         agent_id: str | None = None,
         memory_tiers: Sequence[str] | None = None,
         where: Filter | Mapping[str, Any] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return the memories most similar to a state, best first. Numbers are compared as numbers; see
         recall/similar.py."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
@@ -220,7 +220,7 @@ class MemorySpace:
         memory_tiers: Sequence[str] | None = None,
         *,
         memory_type: str | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return the memories whose vectors are nearest to a vector, best first. `embed` computes such vectors."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             checks.whole("k", k, low=1)
@@ -237,7 +237,7 @@ class MemorySpace:
         *,
         memory_type: str | None = None,
         memory_tiers: Sequence[str] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Return the memories that match a text, best first, by words, meaning and time, as `Brain.recall` does."""
         with raise_retrieval_error(self.agent_id, memory_tiers):
             if isinstance(content_query, Mapping):
@@ -245,7 +245,7 @@ class MemorySpace:
             query_text = checks.text("content_query", content_query)
             return self._search_words(query_text, k, self._where(memory_type), memory_tiers)
 
-    def recall(self, question: str, k: int = 5, **filters: Any) -> Memories:
+    def recall(self, question: str, k: int = 5, **filters: Any) -> MemoryEntries:
         """Answer a question such as "what happened yesterday?" or "what did I see in the forest?". `filters` are those
         of `query`.
         """
@@ -269,7 +269,7 @@ class MemorySpace:
         radius: float | None = None,
         box: Sequence[Sequence[float]] | None = None,
         place: str | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Combine all filters: every given one must match. A `text` or a state `similar_to` ranks the rest; else a
         `position` ranks by distance; else memories come by step.
 
@@ -409,21 +409,7 @@ class MemorySpace:
         whether each differs from the value before."""
         with raise_retrieval_error(self.agent_id):
             checks.name("path", path)
-            history: list[MemoryChangeRecord] = []
-            for entry in self.query(memory_type=memory_type, start_step=start_step, end_step=end_step):
-                found, value = value_at(entry["contents"], path)
-                if found:
-                    changed = not history or not same(history[-1]["value"], value)
-                    history.append(
-                        {
-                            "step_number": entry["step_number"],
-                            "timestamp": entry["timestamp"],
-                            "value": value,
-                            "changed": changed,
-                            "memory_id": entry["memory_id"],
-                        }
-                    )
-            return history
+            return history_of(path, self.query(memory_type=memory_type, start_step=start_step, end_step=end_step))
 
     def changes_between(
         self, first_step: int, second_step: int, *, known: Callable[[Memory], bool] | None = None
@@ -478,18 +464,18 @@ class MemorySpace:
         return Filter.of(where, agent=None if where.agent else self.agent_id, type=kind)
 
     def _cached(
-        self, what: object, where: Filter, memory_tiers: Sequence[str] | None, compute: Callable[[], Memories]
-    ) -> Memories:
+        self, what: object, where: Filter, memory_tiers: Sequence[str] | None, compute: Callable[[], MemoryEntries]
+    ) -> MemoryEntries:
         key = key_of(what, where.key(), tiers_of(memory_tiers))
         found = self._system.cached(self.agent_id, key, compute)
         if found.missing_tiers:  # do not cache: the tier may answer again soon
             self._system.cache.invalidate(self.agent_id)
         return found
 
-    def _search_words(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
+    def _search_words(self, text: str, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> MemoryEntries:
         inside = where if memory_tiers is None else Filter.of(where, tier=tiers_of(memory_tiers))
         hits = self._system.brain.recall(text, k=k, where=inside, touch=False)
-        return Memories(MemoryEntry(hit.memory, hit.score) for hit in hits).set_recall(hits.recall)
+        return MemoryEntries(MemoryEntry(hit.memory, hit.score) for hit in hits).set_recall(hits.recall)
 
 
 def _reopen(config: MemoryConfig, agent_id: str) -> MemorySpace:

@@ -14,7 +14,7 @@ from ..recall.similar import StateQuestion, deviations, similar_rows, similarity
 from ..stores.base import Order, RecordStore
 from ..stores.vectors import Vector
 from .changes import same, values_under
-from .entries import Memories, MemoryEntry
+from .entries import MemoryEntries, MemoryEntry
 from .system import MemorySystem
 
 Found = tuple[Any, Memory, float | None]  # sort key, memory, score
@@ -35,14 +35,14 @@ class TierSearch:
         where: Filter,
         memory_tiers: Sequence[str] | None,
         limit: int | None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         """Search the tiers and merge their sorted results with a heap."""
         answer = self._system.tiers.search(self._agent, tiers_of(memory_tiers), search, where)
         merged = heapq.merge(*answer.parts, key=lambda found: found[0])
         entries = (MemoryEntry(memory, score) for _, memory, score in merged)
         if limit is not None:
             entries = (entry for entry, _ in zip(entries, range(limit), strict=False))
-        return Memories(entries, answer.missing)
+        return MemoryEntries(entries, answer.missing)
 
     def ordered(
         self,
@@ -53,7 +53,7 @@ class TierSearch:
         newest: bool = False,
         limit: int | None = None,
         keep: Callable[[Memory], bool] | None = None,
-    ) -> Memories:
+    ) -> MemoryEntries:
         order, key = _ORDERS[by, newest]
 
         def search(store: RecordStore, inside: Filter) -> list[Found]:
@@ -64,7 +64,7 @@ class TierSearch:
 
     def nearest_places(
         self, position: tuple[float, ...], where: Filter, memory_tiers: Sequence[str] | None, limit: int | None
-    ) -> Memories:
+    ) -> MemoryEntries:
         def search(store: RecordStore, inside: Filter) -> list[Found]:
             found_rows = store.filtered_rows(inside)
             at, distances = found_rows.nearest_places(position, limit)
@@ -75,7 +75,9 @@ class TierSearch:
 
         return self.search_tiers(search, where, memory_tiers, limit)
 
-    def nearest_vectors(self, vector: Vector, where: Filter, memory_tiers: Sequence[str] | None, k: int) -> Memories:
+    def nearest_vectors(
+        self, vector: Vector, where: Filter, memory_tiers: Sequence[str] | None, k: int
+    ) -> MemoryEntries:
         def search(store: RecordStore, inside: Filter) -> list[Found]:
             if not store.count(inside):
                 return []
@@ -84,7 +86,9 @@ class TierSearch:
 
         return self.search_tiers(search, where, memory_tiers, k)
 
-    def similar(self, question: StateQuestion, k: int, where: Filter, memory_tiers: Sequence[str] | None) -> Memories:
+    def similar(
+        self, question: StateQuestion, k: int, where: Filter, memory_tiers: Sequence[str] | None
+    ) -> MemoryEntries:
         scales = self._deviations(question)
 
         def search(store: RecordStore, inside: Filter) -> list[Found]:

@@ -59,7 +59,7 @@ def _print(statistics: MemoryStatistics, cli: CliContext) -> None:
             ("from", moment(statistics["oldest"])),
             ("to", moment(statistics["newest"])),
             ("importance", f"{statistics['average_importance']:.2f} on average"),
-            ("packed", f"{size(packed['bytes_before'])} in {size(packed['bytes_after'])}, {packed['ratio']:.1f} to 1"),
+            ("packed", _packing(packed["bytes_before"], packed["bytes_after"], packed["ratio"])),
         ],
         terminal=cli.is_terminal,
     )
@@ -72,6 +72,10 @@ def _print(statistics: MemoryStatistics, cli: CliContext) -> None:
     most = max(bins.values())
     bars = [(span, f"{number:,}", "█" * -(-number * _BAR // most)) for span, number in bins.items()]
     _show(cli, ("IMPORTANCE", "MEMORIES", ""), bars, right=(1,))
+
+
+def _packing(before: int, after: int, ratio: float) -> str:
+    return f"{size(before)} in {size(after)}, {ratio:.1f} to 1" if before else "nothing"
 
 
 _SIZES = ("bytes_before", "bytes_after")

@@ -117,6 +117,10 @@ def import_(
         return
     if folder is not None:
         raise InputError("--from goes with claude-code, codex and git", field="from")
+    if file != "-" and not Path(file).expanduser().exists():
+        raise InputError(f"{file} cannot be read: there is no such file", field="file")
+    if file != "-" and Path(file).expanduser().is_dir():
+        raise InputError(f"{file} cannot be read: it is a folder; name a file in it", field="file")
     from ..foreign_files import reader_of
     from ..transfer import import_ as read
 
@@ -152,10 +156,7 @@ def _import_history(cli: CliContext, source: str, folder: Path | None) -> None:
         else:
             done = import_transcripts(brain, source, folder=folder, on_progress=bar)
     if cli.json:
-        counts = done._asdict()
-        if source != "git":
-            del counts["without_patch"]
-        cli.document(counts)
+        cli.document(done._asdict())
         return
     what = "commits" if source == "git" else "transcripts"
     click.echo(f"Read {done.read:,} {what}; {done.memories:,} new memories, {done.passed_over:,} known already")

@@ -6,11 +6,11 @@ import click
 
 from ..graph.model import Fact
 from .cli_context import CliContext
-from .options import command_options, pairs
+from .options import command_group, command_options, pairs
 from .progress import progress
 
 
-@click.group()
+@command_group
 def fact() -> None:
     """State a fact, end it, or take it back. `rmem graph` asks about them.
 

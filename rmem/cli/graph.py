@@ -14,7 +14,7 @@ import click
 from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
 from .cli_context import CliContext
-from .options import command_options
+from .options import command_group, command_options
 from .output import align, table
 from .progress import progress
 
@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 _LIMIT = click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1), help="At most so many.")
 
 
-@click.group()
+@command_group
 def graph() -> None:
     """Ask what is known: facts, when they were true, how things are connected, and what contradicts.
 
@@ -202,12 +202,13 @@ def changes(cli: CliContext, start: str, end: str, entity: str | None) -> None:
 
 
 @graph.command()
+@click.argument("entity", required=False)
 @_LIMIT
 @command_options
-def contradictions(cli: CliContext, limit: int) -> None:
+def contradictions(cli: CliContext, entity: str | None, limit: int) -> None:
     """Facts that cannot both be true at one time, with the memories that say them."""
     with cli.brain_or_empty() as brain:
-        found = brain.graph.contradictions(limit=limit)
+        found = brain.graph.contradictions(entity, limit=limit)
     if cli.json:
         cli.document([{"first": pair.first.to_dict(), "second": pair.second.to_dict()} for pair in found])
     elif not found:

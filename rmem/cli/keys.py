@@ -9,14 +9,13 @@ import click
 
 from ..errors import InputError
 from .cli_context import CliContext
-from .options import command_options
+from .options import command_group, command_options
 from .output import align, moment, table
 from .progress import progress
 
 
-@click.group("keys", invoke_without_command=True)
-@click.pass_context
-def keys(context: click.Context) -> None:
+@command_group
+def keys() -> None:
     """Make, list and rotate the keys of encrypted memories.
 
     A store encrypts what is written while RMEM_MASTER_KEY (or RMEM_MASTER_KEY_FILE) is set. The master key
@@ -30,8 +29,6 @@ def keys(context: click.Context) -> None:
       rmem remember "The safe is behind the painting"
       rmem keys list --json
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @keys.command()

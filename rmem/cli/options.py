@@ -82,6 +82,24 @@ def table_options(function: Function) -> Function:
     return function
 
 
+def check_one_format(as_json: bool, table: str | None) -> None:
+    """Refuse --json together with --csv or --tsv."""
+    if as_json and table is not None:
+        raise InputError("--json does not go with --csv and --tsv", field="json")
+
+
+def command_group(function: Callable[[], None]) -> click.Group:
+    """Make a group of subcommands that shows its help if it is called without one."""
+
+    @click.pass_context
+    def run(context: click.Context) -> None:
+        if context.invoked_subcommand is None:
+            click.echo(context.get_help())
+
+    run.__doc__ = function.__doc__
+    return click.group(function.__name__.rstrip("_"), invoke_without_command=True)(run)
+
+
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
     """Parse `key=value` as texts."""
     result = {}
@@ -89,6 +107,8 @@ def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = item.partition("=")
         if not equals or not key:
             raise InputError(f"{option} must be KEY=VALUE, got {item!r}", field=option.lstrip("-"))
+        if key in result:
+            raise InputError(f"{option} {key}=… is given twice", field=option.lstrip("-"))
         result[key] = value
     return result
 
@@ -113,13 +133,12 @@ def metadata(given: tuple[str, ...]) -> dict[str, Any]:
     """Parse --meta: `key=value` or a JSON object, in any combination."""
     result: dict[str, Any] = {}
     for item in given:
-        if not item.lstrip().startswith("{"):
-            result.update(values("--meta", (item,)))
-            continue
-        read = value_of(item)
+        read = value_of(item) if item.lstrip().startswith("{") else values("--meta", (item,))
         if not isinstance(read, dict):
             raise InputError(f"--meta must be KEY=VALUE or a JSON object, got {item!r}", field="meta")
-        result.update(read)
+        if twice := sorted(result.keys() & read.keys()):
+            raise InputError(f"--meta {twice[0]}=… is given twice", field="meta")
+        result |= read
     return result
 
 

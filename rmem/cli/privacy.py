@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from .cli_context import CliContext
-from .options import command_options, text_of
+from .options import command_group, command_options, text_of
 from .output import align, table, visible
 
 
-@click.group("privacy", invoke_without_command=True)
-@click.pass_context
-def privacy(context: click.Context) -> None:
+@command_group
+def privacy() -> None:
     """See what the privacy policy does. RMEM_PRIVACY names the policy; without it, the default one is shown.
 
     \b
@@ -19,8 +18,6 @@ def privacy(context: click.Context) -> None:
       rmem privacy check "mail anna@example.org"
       cat build.log | rmem privacy check - --json
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @privacy.command()

@@ -9,7 +9,7 @@ import click
 
 from .. import checks
 from .cli_context import CliContext
-from .options import command_options, filter_of, filter_options, table_options, text_of, values
+from .options import check_one_format, command_options, filter_of, filter_options, table_options, text_of, values
 from .output import console, indent, moment, visible
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def recall(
       rmem recall "open questions" --token-budget 2000 --json
       rmem recall "flaky tests" -n 50 --csv > tests.csv
     """
+    check_one_format(cli.json, delimiter)
     question_text, where = text_of(question), filter_of(filters)
     then = None if as_of is None else checks.moment("as_of", as_of, end_of_day=True)
     with cli.brain_or_empty() as brain:

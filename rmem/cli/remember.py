@@ -32,10 +32,10 @@ _FIELDS: tuple[Callable[[Function], Function], ...] = (
     click.option("--session", metavar="NAME", help="The session it belongs to."),
     click.option("--actor", metavar="NAME", help="Who said or did it."),
     click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable."),
-    click.option("--importance", type=float, metavar="0..1", help="How much it matters; 0.5 if not given."),
+    click.option("--importance", type=float, metavar="0..1", help="How much it matters; a new memory has 0.5."),
     click.option("--when", metavar="WHEN", help="When it happened: 2026-05-01, '2026-05-01 14:00', 'yesterday'."),
     click.option("--meta", multiple=True, metavar="KEY=VALUE|JSON", help="Your own data; repeatable."),
-    click.option("--step", type=int, metavar="N", help="The agent's step; the next one if not given."),
+    click.option("--step", type=int, metavar="N", help="The agent's step; a new memory has the next one."),
     click.option("--place", metavar="NAME", help="Where, by name."),
     click.option("--position", metavar="X,Y", help="Where, as two or three numbers."),
 )

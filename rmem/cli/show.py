@@ -12,7 +12,7 @@ from ..contents import own_contents
 from ..errors import NotFoundError
 from .cli_context import CliContext, memory_document
 from .completion_values import agents, ids
-from .options import command_options, filter_of, filter_options, table_options
+from .options import check_one_format, command_options, filter_of, filter_options, table_options
 from .output import align, facts, moment, one_line, size, table, visible
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def list_(cli: CliContext, order: Any, limit: int, offset: int, delimiter: str |
     """
     from ..filters import Filter
 
+    check_one_format(cli.json, delimiter)
     where = Filter.of(filter_of(filters))
     with cli.brain_or_empty() as brain:
         memories = brain.memories(where, order=order, limit=limit, offset=offset)

@@ -11,12 +11,12 @@ import click
 
 from ..errors import InputError
 from .cli_context import CliContext
-from .options import command_options, text_of, value_of, values
+from .options import check_one_format, command_options, text_of, value_of, values
 from .output import align, one_line, table
 
 if TYPE_CHECKING:
     from ..tables.client import Client
-    from ..tables.streams import Rows
+    from ..tables.streams import QueryRows
 
 
 @click.command()
@@ -53,8 +53,7 @@ def sql(
       rmem sql --file schema.sql
       rmem sql --store https://memory.example.org --workspace team "SELECT * FROM runs" --tsv
     """
-    if cli.json and form is not None:
-        raise InputError("--json does not go with --csv and --tsv", field="json")
+    check_one_format(cli.json, form)
     if params and named:
         raise InputError("--param is for $1 and --set for :name; give one of them", field="param")
     statements = _statements(statement, file)
@@ -65,7 +64,7 @@ def sql(
         for each in statements[:-1]:
             rows = client.query(each)
             if not cli.json and form is None:
-                _print(cli, rows)
+                _print(cli, each, rows)
         if form is not None:
             for text in client.csv(statements[-1], values_, delimiter="," if form == "csv" else "\t"):
                 click.echo(text, nl=False)
@@ -74,7 +73,7 @@ def sql(
     if cli.json:
         cli.document(_document(rows))
     else:
-        _print(cli, rows)
+        _print(cli, statements[-1], rows)
 
 
 def _statements(given: str | None, file: Path | None) -> list[str]:
@@ -101,14 +100,20 @@ def client_of(cli: CliContext, workspace: str | None) -> Client:
     return Client(path=cli.store, workspace_id=workspace)
 
 
-def _document(rows: Rows) -> dict[str, Any]:
+def _document(rows: QueryRows) -> dict[str, Any]:
     from ..tables.wire_values import to_json
 
     found = [{name: to_json(value) for name, value in row.items()} for row in rows]
     return {"columns": list(rows.columns), "rows": found, "row_count": rows.row_count}
 
 
-def _print(cli: CliContext, rows: Rows) -> None:
+def _print(cli: CliContext, statement: str, rows: QueryRows) -> None:
+    from ..tables.sql.kinds import DEFINITIONS, kind_of
+    from ..tables.sql.parse import parse
+
+    if not rows.columns and not rows.row_count and (kind := kind_of(parse(statement).tree)).startswith(DEFINITIONS):
+        cli.note(f"{kind} done")
+        return
     if not rows.columns:
         cli.note(f"{rows.row_count:,} {'row' if rows.row_count == 1 else 'rows'} written")
         return

@@ -11,7 +11,7 @@ import click
 
 from ..errors import InputError, StoreError
 from .cli_context import CliContext
-from .options import Function, command_options
+from .options import command_group, command_options
 from .output import align, moment, table
 from .serve import DATA, settings_of
 
@@ -82,22 +82,10 @@ def _cell(name: str, value: Any) -> str:
     return moment(value) if name in ("created", "expires") else str(value)
 
 
-def _group(function: Function) -> click.Group:
-    """Make a group that shows its help if it is called without a subcommand."""
-
-    @click.pass_context
-    def run(context: click.Context) -> None:
-        if context.invoked_subcommand is None:
-            click.echo(context.get_help())
-
-    run.__doc__ = function.__doc__
-    return click.group(function.__name__.rstrip("_"), invoke_without_command=True)(run)
-
-
 # Organisations
 
 
-@_group
+@command_group
 def org() -> None:
     """Make and list the organisations of a server. None can see anything of another.
 
@@ -151,7 +139,7 @@ def list_orgs(cli: CliContext, data: str | None) -> None:
 # Workspaces
 
 
-@_group
+@command_group
 def workspace() -> None:
     """Make, list and delete the workspaces of an organisation: each has its own memories and tables.
 
@@ -235,7 +223,7 @@ def delete_workspace(cli: CliContext, name: str, org: str, data: str | None, yes
 # Members
 
 
-@_group
+@command_group
 def member() -> None:
     """Say who may do what: READ asks, WRITE also changes, ADMIN also manages members, tokens and workspaces.
 
@@ -324,7 +312,7 @@ def remove_member(cli: CliContext, name: str, workspace: str | None, org: str, d
 # Tokens
 
 
-@_group
+@command_group
 def token() -> None:
     """Make, list and revoke tokens. A token is shown once; the server keeps a hash.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rmem.embed.base import Embedder, Matrix
-from rmem.embed.vectors import has_content, unit_rows, windows
+from rmem.embed.base import Embedder, Matrix, Vector
+from rmem.embed.vectors import has_content, unit_rows, weighted_words, windows
 from rmem.embed.wheels import file_in_wheel
 from rmem.errors import ConfigError, EmbedderError
 
@@ -92,13 +92,31 @@ class OnnxEmbedder(Embedder):
                 np.add.at(sums, [row for row, _ in batch], states)
         return unit_rows(sums)
 
+    def embed_query(self, text: str, weigh: Callable[[str], float] | None = None) -> Vector:
+        """Embed a question; with `weigh`, a token counts in the mean by the weight of its word, so that what is rare in
+        a store decides. What is no word (punctuation, special tokens) counts like the lightest word."""
+        if weigh is None or self._first_token or len(text) > _WINDOW_CHARACTERS:
+            return super().embed_query(text)
+        readable = _readable(text)
+        words = list(weighted_words(readable, weigh))
+        encoding = self._tokenizer.encode(readable)
+        if not words or encoding.overflowing:
+            return super().embed_query(text)
+        by_character = np.full(len(readable), min(weight for _, weight in words), np.float32)
+        special = by_character[0]
+        for word, weight in words:
+            by_character[word.start() : word.end()] = weight
+        weights = [by_character[start] if start < end else special for start, end in encoding.offsets]
+        hidden, _ = self._run([(0, encoding.ids)])
+        vector: Vector = unit_rows(np.array(weights, np.float32)[None, :] @ hidden[0])[0]
+        return vector
+
     def _windows(self, texts: Sequence[str]) -> Iterator[_Window]:
         for row, text in enumerate(texts):
             if not has_content(text):
                 continue
             for piece in windows(text, _WINDOW_CHARACTERS):
-                readable = piece.encode("utf-8", "replace").decode()  # lone surrogates cannot be tokenized
-                encoding = self._tokenizer.encode(readable)
+                encoding = self._tokenizer.encode(_readable(piece))
                 for window in (encoding, *encoding.overflowing):
                     if window.ids:
                         yield row, window.ids
@@ -162,6 +180,11 @@ class OnnxEmbedder(Embedder):
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._max_tokens)  # the overflow is returned as further windows
         return tokenizer
+
+
+def _readable(text: str) -> str:
+    """Replace lone surrogates, which cannot be tokenized."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _batches(group: Sequence[_Window]) -> Iterator[Sequence[_Window]]:

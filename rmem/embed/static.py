@@ -7,7 +7,6 @@ not read: a process touches only the rows of the pieces that it meets.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rmem.embed.base import Embedder, Matrix, Vector
-from rmem.embed.vectors import has_content, unit_rows, windows
+from rmem.embed.vectors import has_content, unit_rows, weighted_words, windows
 from rmem.embed.wordpiece import SPARE_ROWS, WordPieces, words_of
 from rmem.errors import EmbedderError
 from rmem.forks import cached_property
@@ -28,7 +27,6 @@ _DATA = Path(__file__).with_name("data")
 _WINDOW_CHARACTERS = 4096  # longer texts are read in windows to save memory; every word counts
 _ROWS_AT_ONCE = 16_384
 _FEW_WORDS = 32  # up to this many, embedding one by one is faster
-_WORDS = re.compile(r"\w+(?:['’]\w+)?")
 RETIRED = frozenset({"static:l2_supercat_256"})  # names of earlier tables
 
 
@@ -65,10 +63,10 @@ class StaticEmbedder(Embedder):
             return super().embed_query(text)
         rows: list[int] = []
         weights: list[float] = []
-        for word in _WORDS.findall(text):
-            pieces = self._pieces.rows(words_of(word))
+        for word, weight in weighted_words(text, weigh):
+            pieces = self._pieces.rows(words_of(word[0]))
             rows += pieces
-            weights += [weigh(word.lower().replace("’", "'").removesuffix("'s"))] * len(pieces)
+            weights += [weight] * len(pieces)
         if not rows:
             return super().embed_query(text)
         pooled = np.array(weights, np.float32) @ self._floats.of(np.array(rows))

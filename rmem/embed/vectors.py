@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from rmem.embed.base import Matrix
 from rmem.errors import EmbedderError
+
+_WORDS = re.compile(r"[^\W_]+(?:['’]\w+)?")
 
 
 def has_content(text: str) -> bool:
@@ -26,6 +29,12 @@ def windows(text: str, size: int) -> Iterator[str]:
         yield text[start:cut]
         start = cut
     yield text[start:]
+
+
+def weighted_words(text: str, weigh: Callable[[str], float]) -> Iterator[tuple[re.Match[str], float]]:
+    """Find the words of a question, each with its weight."""
+    for word in _WORDS.finditer(text):
+        yield word, weigh(word[0].lower().replace("’", "'").removesuffix("'s"))
 
 
 def unit_rows(rows: Matrix) -> Matrix:

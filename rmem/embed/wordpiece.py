@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 SPARE_ROWS = 256
 _LONGEST_WORD = 64
@@ -15,11 +16,20 @@ _REMEMBERED_WORDS = 1 << 17
 _SIGN = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_SIGNS = re.compile(f"[{_SIGN}]")
 _ASCII_WORD = re.compile(f"[a-z0-9]{{1,{_LONGEST_WORD}}}")
-_WORD = re.compile(rf"[{_SIGN}]{{1,{_LONGEST_WORD}}}|[^\W_{_SIGN}]{{1,{_LONGEST_WORD}}}")
 
 
+@cache  # compiled on first use, because compiling takes longer than all other imports of a short process
+def _sign() -> re.Pattern[str]:
+    return re.compile(f"[{_SIGN}]")
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[{_SIGN}]{{1,{_LONGEST_WORD}}}|[^\W_{_SIGN}]{{1,{_LONGEST_WORD}}}")
+
+
+@cache
 def _plain_letters() -> dict[int, str | int | None]:
     """Build a translation table: Latin without accents, Arabic without vowel marks and with one alef, Russian without
     ё."""
@@ -33,26 +43,23 @@ def _plain_letters() -> dict[int, str | int | None]:
     return table
 
 
-_PLAIN = _plain_letters()
-
-
 def words_of(text: str) -> list[str]:
     """Split a text into lower-case words; a run of Chinese, Japanese or Korean characters is one word."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    return _WORD.findall(unicodedata.normalize("NFKC", text).lower().translate(_PLAIN))
+    return _word().findall(unicodedata.normalize("NFKC", text).lower().translate(_plain_letters()))
 
 
 def is_sign(word: str) -> bool:
     """Whether a word or piece begins with a Chinese, Japanese or Korean character."""
-    return _SIGNS.match(word) is not None
+    return not word.isascii() and _sign().match(word) is not None
 
 
 class WordPieces:
     """Turns words into row numbers. `pieces` are the tokens in row order, without the spare rows after them."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        self._rows = {piece: row for row, piece in enumerate(pieces)}
+        self._rows = dict(zip(pieces, range(len(pieces)), strict=True))
         self._first_spare = len(pieces)
         self._longest = max(map(len, pieces), default=1)
         self._remembered: dict[str, tuple[int, ...]] = {}

@@ -411,14 +411,15 @@ class Graph:
 
         return self.store.read_transaction(read)
 
-    def contradictions(self, *, limit: int = _PAGE, offset: int = 0) -> list[Contradiction]:
-        """Return pairs of facts that cannot both be true at one time, with the evidence of both."""
+    def contradictions(self, entity: str | None = None, *, limit: int = _PAGE, offset: int = 0) -> list[Contradiction]:
+        """Return pairs of facts that cannot both be true at one time, with the evidence of both; of all, or of those
+        in which an entity occurs and their rivals."""
         checks.whole("limit", limit, low=1)
         checks.whole("offset", offset)
 
         def read() -> list[Contradiction]:
             found: list[tuple[StoredFact, StoredFact]] = []
-            for group in self._resolve_repeated():
+            for group in self._resolve_repeated() if entity is None else self._resolve_around(entity):
                 found += group.conflicts
                 if len(found) >= offset + limit:
                     break
@@ -440,6 +441,14 @@ class Graph:
         several = np.unique(pairs[sizes[group.ravel()] > 1], axis=0)
         for start in range(0, len(several), _GROUPS):
             yield from self._reader.resolve_pairs([tuple(pair) for pair in several[start : start + _GROUPS].tolist()])
+
+    def _resolve_around(self, entity: str) -> Iterator[Resolved]:
+        """Resolve every pair of subject and relation in whose facts an entity occurs."""
+        ids, seen = self._reader.ids_of(entity), set[tuple[int, int]]()
+        for batch in chain(self._reader.batches(subjects=ids), self._reader.batches(objects=ids)):
+            pairs = {(fact.subject, fact.relation) for fact in batch if fact.relation_name not in RESERVED} - seen
+            seen |= pairs
+            yield from self._reader.resolve_pairs(sorted(pairs))
 
     def closure(
         self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = _MAX_DEPTH

@@ -98,6 +98,17 @@ class FactReader:
         whole = self._where is None and self._sees is None
         return self.store.fact_count() if whole else int(self.edges().subject.size)
 
+    def batches(
+        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
+    ) -> Iterator[Sequence[StoredFact]]:
+        """Read the facts of some subjects, relations and objects, visible or not, batch by batch."""
+        after = None
+        while batch := self.store.facts_about(subjects, relations, objects, after=after, limit=BATCH):
+            yield batch
+            after = key_of(batch[-1])
+            if len(batch) < BATCH:
+                return
+
     def resolve_pairs(self, pairs: Sequence[tuple[int, int]], believed: float | None = None) -> list[Resolved]:
         """Compute how long the facts of each (subject, relation) hold, from what was known at the time `believed`."""
         grouped: dict[tuple[int, int], list[StoredFact]] = {pair: [] for pair in pairs}
@@ -164,12 +175,8 @@ class View:
         self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
     ) -> Iterator[Period]:
         """Read the selected facts of some subjects, relations and objects, batch by batch."""
-        after = None
-        while batch := self.reader.store.facts_about(subjects, relations, objects, after=after, limit=BATCH):
+        for batch in self.reader.batches(subjects, relations, objects):
             yield from self.select(batch)
-            after = key_of(batch[-1])
-            if len(batch) < BATCH:
-                return
 
 
 def _build_fact(period: Period, tags_of: Mapping[str, Mapping[str, str]]) -> Fact:

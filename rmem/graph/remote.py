@@ -157,8 +157,8 @@ class RemoteGraph(Graph):
         parameters = {"start": _time("start", start), "end": _time("end", end, end_of_day=True), "entity": entity}
         return _changes(self._pages("/between", "changes", None, 0, **parameters, **_times(None, believed)))
 
-    def contradictions(self, *, limit: int = 100, offset: int = 0) -> list[Contradiction]:
-        found = self._pages("/contradictions", "contradictions", limit, offset)
+    def contradictions(self, entity: str | None = None, *, limit: int = 100, offset: int = 0) -> list[Contradiction]:
+        found = self._pages("/contradictions", "contradictions", limit, offset, entity=entity)
         return [Contradiction(Fact.from_dict(one["first"]), Fact.from_dict(one["second"])) for one in found]
 
     def closure(

@@ -35,7 +35,7 @@ VERSION = 1
 Hashes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
 
-HASH, _COUNT = np.dtype("<u8"), np.dtype("<u2")
+HASH, COUNT = np.dtype("<u8"), np.dtype("<u2")
 
 # A number with thousands separators, C++ and C#, or word characters joined by code characters: `a.b/c`, `don't`.
 _CHUNK_PATTERN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|{w}+(?:(?:['’]|[.:/\\@+#=-]+){w}+)*"
@@ -95,14 +95,14 @@ class Terms(NamedTuple):
 
     @property
     def counts(self) -> Counts:
-        return np.frombuffer(self.packed, _COUNT, offset=8 * self.size)
+        return np.frombuffer(self.packed, COUNT, offset=8 * self.size)
 
     @property
     def length(self) -> int:
         return int(self.counts.sum(dtype=np.int64))
 
 
-PACKED_SIZE = HASH.itemsize + _COUNT.itemsize  # bytes per term
+PACKED_SIZE = HASH.itemsize + COUNT.itemsize  # bytes per term
 
 
 class Word(NamedTuple):

@@ -19,6 +19,12 @@ def distinct(values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return ordered[starts_of_runs(ordered)]
 
 
+def first_of_each(values: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
+    """Return where each distinct value occurs first, ascending."""
+    order = np.argsort(values, kind="stable")
+    return np.sort(order[starts_of_runs(values[order])])
+
+
 def starts_of_runs(ordered: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
     """Return where each run of equal values begins."""
     if not ordered.size:

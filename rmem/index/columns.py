@@ -36,6 +36,7 @@ _NUMBERS: dict[str, Any] = {
     "specific": np.uint8,
 }
 NUMBERS = tuple(_NUMBERS)
+_LINKS = ("previous", "next")
 
 
 class Names(Generic[Name]):
@@ -153,6 +154,11 @@ class Columns:
         """Return one column, up to the last row."""
         return self._arrays[name][: self.size]
 
+    def links(self, name: str) -> npt.NDArray[np.int32]:
+        """Return the column "previous" or "next" with an additional last entry, so that `take` finds -1 for row -1. A
+        writer may link rows to newer ones meanwhile, but only after it has raised `size`."""
+        return self._arrays[name]
+
     @property
     def position(self) -> npt.NDArray[np.float64] | None:
         """Return rows of x, y, z (NaN: none); None while no memory has a position."""
@@ -171,6 +177,8 @@ class Columns:
         for name, old in self._arrays.items():
             new = np.empty(rows, old.dtype)
             new[: self.size] = old[: self.size]
+            if name in _LINKS:
+                new[-1] = -1
             self._arrays[name] = new
         if self._positions is not None:
             self._positions = _enlarge_positions(self._positions, rows)
@@ -192,7 +200,7 @@ class Columns:
     def append_arrays(self, columns: dict[str, Any], positions: npt.NDArray[np.float64] | None) -> None:
         """Append rows whose names are already coded by this object's dictionaries."""
         first, count = self.size, len(columns["seq"])
-        self.reserve(first + count)
+        self.reserve(first + count + 1)  # the last entry is never that of a row
         for name in _NUMBERS:
             self._arrays[name][first : first + count] = columns[name]
         self._arrays["alive"][first : first + count] = True
@@ -214,7 +222,9 @@ class Columns:
             return
         original_seq = self["born"][first:]
         in_order = bool((original_seq[1:] >= original_seq[:-1]).all())  # the usual case
-        order = np.argsort(group, kind="stable") if in_order else np.lexsort((original_seq, group))
+        # numpy sorts 16-bit numbers by radix, in a tenth of the time
+        codes16 = group.astype(np.uint16) if len(self.groups.names) <= 65_536 else group
+        order = np.argsort(codes16, kind="stable") if in_order else np.lexsort((original_seq, codes16))
         ordered, rows = group[order], order + first
         starts = starts_of_runs(ordered)
         codes = ordered[starts]
@@ -254,14 +264,16 @@ class Columns:
             end = starts[number + 1] if number + 1 < starts.size else rows.size
             for row in rows[starts[number] : end].tolist():
                 self._insert(int(codes[number]), row)
-        self._find_dialogues(np.concatenate([rows, previous[rows], following[rows]]))
+        first = self.size - rows.size
+        beside = np.concatenate([previous[rows], following[rows]])
+        self._find_dialogues(np.concatenate([rows, beside[beside < first]]))
 
     def _find_dialogues(self, rows: RowNumbers) -> None:
         """Note for some rows (-1 for none) whether somebody else speaks beside them in their session."""
         rows = rows[rows >= 0]
         actors = self["actor"]
         own, found = actors[rows], np.zeros(rows.size, np.bool_)
-        for name in ("previous", "next"):
+        for name in _LINKS:
             beside = self[name][rows]
             found |= (beside >= 0) & (actors[beside] != own)
         self["in_dialogue"][rows] = found

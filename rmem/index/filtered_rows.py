@@ -66,6 +66,7 @@ class FilteredRows:
             self.average_length = index.average_length(self._rows)
             self._vectors = index.vectors
             self._columns = {name: index.columns[name] for name in _COLUMNS}
+            self._links = {name: index.columns.links(name) for name in ("previous", "next")}
             self._places, self._kinds = index.columns.position, index.columns.kinds
             self._groups = index.columns.groups
             self.moves = index.columns, index.columns.moves_of(where.agent or ())
@@ -185,19 +186,25 @@ class FilteredRows:
         return others
 
     def _neighbour(self, name: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        if self._rows is None or self.small:
+        if self._rows is None:
+            found = self._links[name].take(at).astype(np.int64)
+            if self.moves[0].size > self._end:  # a writer has added rows
+                found[found >= self._end] = -1
+            return found
+        if self.small:
             return self.once(name, lambda: self._all_neighbours(name)).take(at)
-        found = self.column_at(name, at).astype(np.int64)
+        found = self._links[name].take(self._rows.take(at)).astype(np.int64)
         found[(at < 0) | (found >= self._end)] = -1
         return np.where(found >= 0, self._positions_of(np.maximum(found, 0)), -1)
 
     def _all_neighbours(self, name: str) -> npt.NDArray[np.int64]:
         """Return the neighbours of all rows; the last entry, which `take` finds for position -1, is -1."""
-        found = np.append(self._columns[name][: self._end] if self._rows is None else self.column(name), np.int64(-1))
+        assert self._rows is not None
+        found = np.full(self._rows.size + 1, -1, np.int64)
+        found[:-1] = self._links[name].take(self._rows)
         found[found >= self._end] = -1  # in the copy, because a writer may add neighbours meanwhile
-        if self._rows is not None:
-            inside = found >= 0
-            found[inside] = self._positions_of(found[inside])
+        inside = found >= 0
+        found[inside] = self._positions_of(found[inside])
         return found
 
     def _positions_of(self, rows: RowNumbers) -> npt.NDArray[np.int64]:
@@ -365,8 +372,6 @@ _COLUMNS = (
     "distinct",
     "flags",
     "specific",
-    "previous",
-    "next",
     "in_dialogue",
 )
 

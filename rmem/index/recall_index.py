@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,14 @@ from ..errors import StoreCorruptError
 from ..filters import Filter
 from ..forks import new_rlock
 from ..models import TIERS
-from .analyser import HASH, Terms
+from .analyser import COUNT, HASH, Hashes, Terms
+from .arrays import first_of_each
 from .bits import Vector, VectorColumns
 from .columns import Columns, RowNumbers
 from .numbers import NumberColumns, Numbers
 from .postings import BlindTermLookup, Block, Postings
 from .text_features import SEALED, TextFeatures
-from .vocabulary import Vocabulary, WordVectors
+from .vocabulary import Vocabulary, WordVectors, is_plain_word
 
 Scores = npt.NDArray[np.float32]
 
@@ -130,13 +132,9 @@ class RecallIndex:
         first = self.size
         self._extend_vectors(rows, first)
         if len(rows) >= _PACK_FROM:
-            self.postings.add_block(_pack_rows([(row.terms.hashes, row.terms.counts) for row in rows], first))
-            attribute_hashes = [np.frombuffer(row.attribute_hashes, HASH) for row in rows]
-            self.attribute_hashes.add_block(
-                _pack_rows([(held, np.ones(held.size, np.uint16)) for held in attribute_hashes], first)
-            )
-            self.numbers.add_block(_pack_rows([(row.numbers.paths, row.numbers.values) for row in rows], first))
+            lengths = self._extend_packed(rows, first)
         else:
+            lengths = [row.terms.length for row in rows]
             for at, row in enumerate(rows, first):
                 self.postings.add(at, row.terms.hashes.tolist(), row.terms.counts.tolist())
                 held = np.frombuffer(row.attribute_hashes, HASH).tolist()
@@ -145,8 +143,8 @@ class RecallIndex:
             for postings in (self.postings, self.attribute_hashes, self.numbers):
                 if postings.tail_entries > _PACK_TAIL:
                     postings.pack_tail()
-        for row in rows:
-            self.vocabulary.add(row.terms.hashes.tolist(), row.terms.words)
+            for row in rows:
+                self.vocabulary.add(row.terms.hashes.tolist(), row.terms.words)
         self.columns.append(
             {
                 "seq": [row.seq for row in rows],
@@ -158,13 +156,37 @@ class RecallIndex:
                 "time": [row.time for row in rows],
                 "step": [row.step for row in rows],
                 "importance": [row.importance for row in rows],
-                "length": [row.terms.length for row in rows],
+                "length": lengths,
                 "distinct": [row.terms.size for row in rows],
                 "flags": [row.manner.flags for row in rows],
                 "specific": [row.manner.specific for row in rows],
                 "position": [row.position for row in rows],
             }
         )
+
+    def _extend_packed(self, rows: Sequence[IndexRow], first: int) -> list[int]:
+        """Add the terms, attributes and numbers of many rows as blocks; return the lengths of their texts."""
+        terms = [(row.terms.packed, row.terms.size) for row in rows]
+        sizes = np.fromiter((size for _, size in terms), np.int64, len(rows))
+        hashes = np.frombuffer(b"".join([packed[: 8 * size] for packed, size in terms]), HASH)
+        counts = np.frombuffer(b"".join([packed[8 * size :] for packed, size in terms]), COUNT)
+        self.postings.add_block(_pack_rows(hashes, counts, sizes, first))
+        if not self.vocabulary.is_full:
+            words = list(chain.from_iterable([row.terms.words for row in rows]))
+            plain = np.flatnonzero(list(map(is_plain_word, words)))
+            fresh = plain[first_of_each(hashes[plain])]
+            self.vocabulary.add(hashes[fresh].tolist(), [words[at] for at in fresh.tolist()])
+        attributes = np.frombuffer(b"".join([row.attribute_hashes for row in rows]), HASH)
+        held = np.fromiter((len(row.attribute_hashes) // HASH.itemsize for row in rows), np.int64, len(rows))
+        self.attribute_hashes.add_block(_pack_rows(attributes, np.ones(attributes.size, COUNT), held, first))
+        numbered = [row.numbers for row in rows]
+        held = np.fromiter((numbers.size for numbers in numbered), np.int64, len(rows))
+        paths = np.concatenate([numbers.paths for numbers in numbered if numbers.packed] or [hashes[:0]])
+        values = np.concatenate([numbers.values for numbers in numbered if numbers.packed] or [np.empty(0)])
+        self.numbers.add_block(_pack_rows(paths, values, held, first))
+        ends = np.append(0, np.cumsum(counts, dtype=np.int64))[np.append(0, np.cumsum(sizes))]
+        lengths: list[int] = np.diff(ends).tolist()
+        return lengths
 
     def _extend_vectors(self, rows: Sequence[IndexRow], first: int) -> None:
         if self.vectors is None:
@@ -211,9 +233,6 @@ class RecallIndex:
         return float(self.columns["length"][rows].mean()) if rows.size else 0.0
 
 
-def _pack_rows(entries: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]], first: int) -> Block:
-    """Pack the (hashes, values) of consecutive rows into a block."""
-    sizes = np.fromiter((hashes.size for hashes, _ in entries), np.int64, len(entries))
-    rows = np.repeat(np.arange(first, first + len(entries), dtype=np.uint32), sizes)
-    hashes = np.concatenate([hashes for hashes, _ in entries])
-    return Block.build(hashes, rows, np.concatenate([values for _, values in entries]))
+def _pack_rows(hashes: Hashes, values: npt.NDArray[Any], sizes: npt.NDArray[np.int64], first: int) -> Block:
+    """Pack the hashes and values of consecutive rows, of which each has `sizes`, into a block."""
+    return Block.build(hashes, np.repeat(np.arange(first, first + sizes.size, dtype=np.uint32), sizes), values)

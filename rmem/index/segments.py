@@ -25,6 +25,7 @@ from .vocabulary import PackedWords
 FORMAT = 2  # raise with every change of the arrays of a segment
 TARGET_RATIO = 4  # a new segment absorbs older ones up to this many times its size
 MAX_ROWS = 262_144
+SPARE_ROWS = 1024  # reserved on loading for rows that are added later
 _WORD_ARRAYS = ("hashes", "codes", "scales", "signs", "centre")
 
 
@@ -218,7 +219,7 @@ def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
         index.vectors = VectorColumns(codes.shape[1])
         if first:
             index.vectors.append(np.zeros((first, codes.shape[1]), np.float32))
-        if index.columns.room > 2 * segment.rows:  # more segments will follow
+        if index.columns.room > segment.rows + SPARE_ROWS:  # more segments will follow
             index.vectors.reserve(index.columns.room)
     index.vectors.append_codes(
         codes,

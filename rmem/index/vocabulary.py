@@ -25,6 +25,11 @@ def rare_words(words: Sequence[Word], held: Mapping[int, int], rows: int) -> lis
     return [word.text for word in words if max((held[term] for term in word.hashes), default=0) <= few]
 
 
+def is_plain_word(word: str) -> bool:
+    """Whether a word may have similar words: it consists of letters."""
+    return len(word) > 2 and word.isalpha()
+
+
 class PackedWords(NamedTuple):
     hashes: npt.NDArray[np.uint64]
     words: list[str]
@@ -49,12 +54,16 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self._words)
 
+    @property
+    def is_full(self) -> bool:
+        return len(self._words) >= _LIMIT
+
     def add(self, hashes: Sequence[int], words: Sequence[str]) -> None:
-        """Add words of a memory; ignore known ones and those that are not plain words."""
-        if len(self._words) >= _LIMIT:
-            return
+        """Add words of memories; ignore known ones and those that are not plain words."""
         for hashed, word in zip(hashes, words, strict=True):
-            if hashed not in self._at and len(word) > 2 and word.isalpha():
+            if hashed not in self._at and is_plain_word(word):
+                if self.is_full:
+                    return
                 self._at[hashed] = len(self._words)
                 self._hashes.append(hashed)
                 self._words.append(word)
@@ -72,7 +81,7 @@ class Vocabulary:
             fresh = [at for at, hashed in enumerate(hashes) if hashed not in self._at]
             fresh = fresh[: max(0, _LIMIT - len(self._words))]
             hashes, words = [hashes[at] for at in fresh], [words[at] for at in fresh]
-            codes, scales, signs, centre = codes[fresh], scales[fresh], None, None
+            codes, scales, signs = codes[fresh], scales[fresh], None if signs is None else signs[:, fresh]
         first = len(self._words)
         self._at.update(zip(hashes, range(first, first + len(hashes)), strict=True))
         self._hashes += hashes
@@ -114,7 +123,7 @@ class Vocabulary:
         if len(self._relatives) > 8192 or self._bounds != (floor, most):
             self._relatives.clear()
             self._bounds = floor, most
-        fresh = [word for word in words if word not in self._relatives and len(word) > 2 and word.isalpha()]
+        fresh = [word for word in words if word not in self._relatives and is_plain_word(word)]
         if fresh:
             near = self._columns.nearby(self._vectors_of(fresh), _REACH)
             for word, (rows, cosines) in zip(fresh, near, strict=True):

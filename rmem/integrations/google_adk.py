@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..annotations import Mode
 from ..brain import Brain
 from ..extras import require
 from ..models import Hit
@@ -37,8 +38,8 @@ session is added again."""
 class BrainMemoryService(BaseMemoryService):
     """Memories of the users of ADK's apps in `brain`, a Brain or its address.
 
-    A search returns the best `k` of one user of one app. A session may be added repeatedly: its events replace their
-    former versions, except deleted ones.
+    A search returns the best `k` of one user of one app; `mode="lexical"` finds by words alone, as ADK's own service
+    does. A session may be added repeatedly: its events replace their former versions, except deleted ones.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class BrainMemoryService(BaseMemoryService):
         agent: str = "google-adk",
         k: int = 10,
         min_relevance: float | None = None,
+        mode: Mode = "hybrid",
     ) -> None:
         self._turns = Turns(brain, EVENT, agent=agent, k=k)
-        self._min_relevance = min_relevance
+        self._min_relevance, self._mode = min_relevance, mode
         self.brain = self._turns.brain
 
     async def add_session_to_memory(self, session: Session) -> None:
@@ -101,7 +103,12 @@ class BrainMemoryService(BaseMemoryService):
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the memories that best answer a question, best first."""
         hits = await asyncio.to_thread(
-            self._turns.recall, query, min_relevance=self._min_relevance, app=app_name, user=user_id
+            self._turns.recall,
+            query,
+            min_relevance=self._min_relevance,
+            mode=self._mode,
+            app=app_name,
+            user=user_id,
         )
         return SearchMemoryResponse(memories=[self._entry(hit) for hit in hits])
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..annotations import Mode
 from ..brain import Brain
 from ..errors import InputError
 from ..filters import Filter
@@ -86,13 +87,15 @@ class Turns:
         k: int | None = None,
         session: str | None = None,
         min_relevance: float | None = None,
+        mode: Mode = "hybrid",
         **scope: Any,
     ) -> Sequence[Hit]:
         """Return the turns that best answer a question, best first; [] for a question without words."""
         if not question.strip():
             return []
         most = min(self.k if k is None else k, MAX_HITS)
-        return self.brain.recall(question, most, self.where(session, **scope), min_relevance=min_relevance)
+        where = self.where(session, **scope)
+        return self.brain.recall(question, most, where, mode=mode, min_relevance=min_relevance)
 
     def pop(self, session: str) -> Any:
         """Remove the latest turn and return its message, or None; each of several concurrent callers gets another."""

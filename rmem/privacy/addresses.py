@@ -69,7 +69,7 @@ def url_credentials(text: str) -> Iterator[Finding]:
             if "@" not in before:
                 continue  # a port and a path
             password = before[: before.rindex("@")]
-        if is_placeholder(password) or text.endswith(_NO_PASSWORD, 0, match.start(1)):
+        if is_placeholder(password) or "[" in match.group(1) or text.endswith(_NO_PASSWORD, 0, match.start(1)):
             continue
         end = match.start(2) + len(password)
         yield Finding(match.start(1), end, "url_credentials", "url", text[match.start(1) : end])

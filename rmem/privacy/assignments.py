@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausibility import is_name, is_password, is_placeholder, is_token
+from .plausibility import is_mixed, is_name, is_password, is_placeholder, is_random, is_token
 
 # What the names of secrets contain, in lower case, and the pattern of the rest of the name. _CHOSEN are names of values
 # that people choose, _MADE of values that machines generate.
@@ -33,17 +33,17 @@ _KEY_OF = re.compile(
 )
 _SHORT = frozenset(("pass", "pw", "pwd", "psw", "psk", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|sync|cursor|max|(?<!ad)min|num|total|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
-    r"pad|eos|bos|unk|stop|start|end|first|last|new|per)[_-]?$",
+    r"(?:next|page|continuation|pagination|cursor|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
+    r"(?<![A-Za-z])(?:sync|max|min|num|total|pad|eos|bos|unk|stop|start|end|first|last|new|per))[_-]?$",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
     r"""(?:[_-](?:prod|dev|stag|test|live|old|new|backup|main|primary|default|admin|root|local|secure)[a-z]{0,9})?
-    (?:[_-]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
+    (?:[_ -]?[0-9]{1,3}(?![0-9A-Za-z]))?(?![A-Za-z0-9_-])          # the key ends here
     (?:\\?["'`]?\]?(?:\[[0-9]*\])?(?:[ \t]{0,20}|\n)(?::?\s{0,3}(?:str|String|string)\s{0,3}(?==))?  # password: str = …
        (?:=>|:{1,3}=|\?=|\.=|\+=|(?P<compared>!==?|={2,3})|=|:|：)[ \t]{0,20}(?:\n[ \t]{1,20}(?=["'`]))?(?:@(?=["']))?
-      |[ ]-[ ](?=["'])|[ ]?(?P<cell>\|)[ ]?(?=[^\s|]{12})                   # token - '…', token | …
-      |(?P<pair>\\?["']\s{0,3},\s{0,3})(?=\\?["'])                        # define('KEY', '…')
+      |[ ]-[ ](?=["'])|[ ]?(?P<cell>\|)[ ]?(?=[^\s|()]{12})                   # token - '…', token | …
+      |(?P<pair>\\?["']\s{0,3},\s{0,3}'?)(?=\\?["'])                        # define('KEY', '…')
       |(?P<spaced>[ \t]+)(?=["'])                                         # WITH PASSWORD '…'
       |["']\s+value\s{0,3}=\s{0,3}(?=["'])                        # <add key="Password" value="…"
       |["']\s{0,3}\{[^{}]{0,80}?\bdefault\s{0,9}=\s{0,3}(?=["'])     # variable "token" { default = "…"
@@ -58,23 +58,34 @@ _TAIL = re.compile(
 )
 _SPACED = re.compile(r"""\s+(?:[057]\s+)?["'`]?(?P<bare>[^\s"'`\\]{4,512})""")
 _IN_SENTENCE = re.compile(
-    r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]["'`„“«]?(?P<bare>[^\s"'`“”»\\]{6,128})"""
+    r"""(?:[ ](?:is|was|now|to|ist|lautet|war|es|est|é|è|jest|:)){0,2}[ ]
+    (?P<open>["'`„“«])?(?P<bare>[^\s"'`“”»\\]{6,128})""",
+    re.VERBOSE,
 )
+_MADE_AFTER = re.compile(r"[ ](?P<bare>[A-Za-z0-9_-]{16,512})(?=[\s,;)]|\.(?:\s|$)|$)")
 _RANDOM = re.compile(
-    r"(?!AAAA|MII|sha\d)(?=(?:[^0-9]*[0-9]){3})(?=(?:[^A-Za-z]*[A-Za-z]){8})(?=[^g-zG-Z]*[g-zG-Z])"
+    r"(?!AAAA|MII|sha\d|LS0tLS1CRUdJTiBDRVJU)(?=(?:[^0-9]*[0-9]){3})(?=(?:[^A-Za-z]*[A-Za-z]){8})(?=[^g-zG-Z]*[g-zG-Z])"
     r"[A-Za-z0-9_+/.~-]{20,512}={0,2}"
 )
 """What only a machine generates, except hashes, UUIDs and public keys: a secret after any name that ends in "key"."""
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range)[_ .-]?$|[\"']$"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet)[_ .-]?$|[\"']$|"
+    r"(?<!\w)-\s$"
 )
 """What keys that are not secret are called."""
+_TYPE = re.compile(r"(?:[A-Z]+[a-z]+[0-9]{0,2}){2,}")  # OAuth2Client
+_URN = re.compile(r":[a-z]+:[0-9A-Za-z]")
+_NEXT_LABEL = re.compile(r"[a-z]+[0-9]?:[ ]")
+_ACTION = re.compile(r"(?<![a-z])(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
+_NAMED_KEY = re.compile(r"\w[._-]?$")
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
 _NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
-_MACHINE_MADE = re.compile(r"[0-9a-f]{32,}|(?=\S*[0-9]\S*[0-9])[A-Za-z0-9_-]{40,}")
-_WORD = re.compile(r"[a-z][a-z-]{5,30}(?=[\"'`])")
+_MACHINE_MADE = re.compile(
+    r"(?:[a-z]{2,8}[-_])?[0-9a-f]{32,}(?:-[0-9a-f]{8,})*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\S*[0-9]\S*[0-9])(?=\S*[g-zG-Z])[A-Za-z0-9_-]{40,}"
+)
+_WORD = re.compile(r"[a-z][a-z-]{4,29}[a-z](?=[\"'`])")
 _PLACE = re.compile(r"pass|secret|token|key|field|param|value|prompt|input", re.IGNORECASE)
 _ENDS = re.compile(r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|&(?=amp;)")
 """Where a value without quotes ends although no blank follows: a=b&c=d, a=b;c=d, (a=b, …), <a>b</a>."""
@@ -110,12 +121,20 @@ _SETTINGS = re.compile(
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 """user = … / password = … in a file of settings."""
+_PAIRED = re.compile(
+    r"""\b(?P<key>user(?:_?name)?|login)["']?(?:\s{0,3}(?::|=>?)\s{0,3}|\s{1,3})(["'])(?P<user>[^"'\n]{2,64})\2[,;)]?\s{1,40}
+    ["']?(?:pass(?:word|wd)?)["']?(?:\s{0,3}(?::|=>?)\s{0,3}|\s{1,3})(["'])(?P<value>[a-z][^"'\n]{3,63})\4""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""username: "…", password: "…": beside a user, every quoted word is a password unless both are names of fields."""
 _NEXT_LINE = re.compile(
     r"(?:[Pp]ass(?:word|phrase|code)|[Tt]oken|[Ss]ecret|API key)\b[^\n:]{0,60}:[ \t]*\n\s{0,20}"
     r"(?P<value>\S{8,256})[ \t]*(?:\n|$)"
 )
 """Please use the following password: / … alone in its line."""
-_USER = re.compile(r"""(?:^|\s)(?:-u|--user)[ =]["']?([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE)
+_USER = re.compile(
+    r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
+)
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
 _COMMAND = re.compile(
     r"""(?:\bsshpass\s+-p\s*|\bredis-cli\b[^\n]{0,80}?\s-a\s+|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p
@@ -135,7 +154,7 @@ _COMMANDS = (
     "smbclient", "lftp", "htpasswd", "rabbitmqctl", "net us", "freerdp", "sqlplus", "sudo -s", "securestring",
     "password(",
 )  # fmt: skip
-_SIGNATURE = re.compile(r"[?&]sig=(?P<value>[A-Za-z0-9%+/=]{40,200})")
+_SIGNATURE = re.compile(r"[?&]sig=(?P<value>[A-Za-z0-9%+/=_-]{40,200})")
 _COOKIE = re.compile(r"(?:Set-)?Cookie:[^\n]*", re.IGNORECASE)
 _SESSION = re.compile(r"\b[\w.-]*(?:sess|sid|auth|token|jwt)[\w.-]*=([^;\s]{12,4096})", re.IGNORECASE)
 
@@ -167,9 +186,13 @@ def assigned_secrets(text: str) -> Iterator[Finding]:
             for match in pattern.finditer(text):
                 if counts(match["value"]):
                     yield Finding(*match.span("value"), "secret", "assignment", match["value"])
+    if "pass" in lowered and ("user" in lowered or "login" in lowered):
+        for match in _PAIRED.finditer(text):
+            if not _is_field(match):
+                yield Finding(*match.span("value"), "secret", "assignment", match["value"])
     if "-u" in text:
         for match in _USER.finditer(text):
-            if not re.fullmatch(r"[0-9]+:[0-9]+", match.group(1)):
+            if not re.fullmatch(r"[0-9]+:[0-9]+|[+%].*", match.group(1)):
                 yield Finding(match.start(1), match.end(1), "secret", "user_option", match.group(1))
     if "ookie" in lowered:
         for line in _COOKIE.finditer(text):
@@ -184,7 +207,12 @@ def _is_secret_key(lowered: str, at: int, value: str) -> bool:
         return True
     if lowered[at - 1 : at] in ("?", "&") and "=" not in value:
         return len(value) >= 16  # of a URL
-    return _RANDOM.fullmatch(value) is not None and not _LOOKED_UP.search(lowered, max(0, at - 14), at)
+    if _LOOKED_UP.search(lowered, max(0, at - 14), at):
+        return False
+    if _is_random(value):
+        return True
+    named = _NAMED_KEY.search(lowered, max(0, at - 2), at)  # a hash after "key" alone is most likely looked up
+    return named is not None and _MACHINE_MADE.fullmatch(value) is not None
 
 
 def _is_plain_word(value: str) -> bool:
@@ -192,10 +220,22 @@ def _is_plain_word(value: str) -> bool:
     return not is_placeholder(value) and not (is_name(value) and _PLACE.search(value))
 
 
+def _is_field(pair: re.Match[str]) -> bool:
+    """Return whether a user and a password are the names or types of fields."""
+    user, value = pair["user"].lower(), pair["value"]
+    if user == pair["key"].lower() or user in ("string", "text", "user name", "username") or value[0].isupper():
+        return True
+    return value.lower() != "password" and not is_password(value.replace(" ", "-"), quoted=True)
+
+
 _FORMS = (
-    (("credential(", "credentials(", "basicauth("), _CREDENTIAL, lambda value: is_password(value, quoted=True)),
+    (
+        ("credential(", "credentials(", "basicauth("),
+        _CREDENTIAL,
+        lambda value: is_password(value, quoted=True) and not (is_name(value) and any(map(str.isupper, value))),
+    ),
     (("password=", "pwd="), _CONNECTION, lambda value: True),
-    (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False)),
+    (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False) or _is_plain_word(value)),
     (("sig=",), _SIGNATURE, is_token),
     (("pass",), _SET, _is_plain_word),
     (("pass", "pwd"), _SETTINGS, _is_plain_word),
@@ -208,14 +248,18 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     start, end = key.span()
     if key.group() in _SHORT and start and text[start - 1].isalpha() and not _begins(text, start):
         return None  # compass, but dbPass and requirepass
-    if text[end : end + 2] in (":+", ":?") or (
-        key.group() == "psk" and text[start - 1 : start] in ("!", "+", "-", ":")
+    if (
+        text[end : end + 2] in (":+", ":?")
+        or text[start - 2 : end].lower() == "${pwd"
+        or (key.group() == "psk" and text[start - 1 : start] in ("!", "+", "-", ":"))
     ):
         return None  # ${PASSWORD:+given} of a shell, a list of ciphers
     if _SENTENCE.search(text, max(0, start - 60), start) and text[end : end + 1] in ('"', "'"):
         return None  # "Enter your password": "…" for translators
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
+    if (text[start - 1 : start] == ":" and text[end : end + 1] == ":") or _URN.match(text, end):
+        return None  # urn:secret:name, id-token:private:…
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
         return None  # the user of a URL
     match = _TAIL.match(text, end)
@@ -226,18 +270,28 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
             match = _SPACED.match(text, end)
         elif _IS.match(text, end):
             match, in_sentence = _IN_SENTENCE.match(text, end), True
+        elif (made := _MADE_AFTER.match(text, end)) and _is_made(made["bare"]):
+            match = made
         elif compared := _COMPARED.search(text, max(0, start - 180), start):
             first, last = compared.span(2)
             return _secret_finding(text, first, last, chosen, True, key.group())
     elif match["pair"] and not _CALL.search(text, max(0, start - 40), start):
         return None  # a list of words
-    elif match["spaced"] and key.group() not in ("password", "passwd", "identified by"):
+    elif (
+        match["spaced"]
+        and key.group() not in ("password", "passwd", "identified by")
+        and not _is_made(match["quoted"] or "")
+    ):
         return None  # cannot pass 'x'
     if match is None or (chosen and match.groupdict().get("cell")):
         return None
+    if chosen and _ACTION.search(text, max(0, start - 9), start):
+        return None  # update_password == "always", "reset_password": "forms.Reset"
     quoted = match.groupdict().get("quoted") is not None
     first, last = match.span("quoted" if quoted else "bare")
     if not quoted:
+        if _NEXT_LABEL.match(text, first):
+            return None  # password: debug2: …
         last = _value_end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
     if (
         quoted
@@ -250,11 +304,18 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         )
     if in_sentence and not chosen and not _is_made(text[first:last]):
         return None  # the token is expired
+    if in_sentence and chosen and match["open"] and _WORD.match(text, first) and _is_plain_word(text[first:last]):
+        return Finding(first, last, "secret", "assignment", text[first:last])  # the password is "centipede"
     return _secret_finding(text, first, last, chosen, quoted, key.group(), in_sentence)
 
 
+def _is_random(value: str) -> bool:
+    plain = value.replace("-", "").replace("_", "")
+    return _RANDOM.fullmatch(value) is not None or is_random(value) or (plain.isalnum() and is_mixed(value))
+
+
 def _is_made(value: str) -> bool:
-    return _RANDOM.fullmatch(value) is not None or _MACHINE_MADE.fullmatch(value) is not None
+    return _is_random(value) or _MACHINE_MADE.fullmatch(value) is not None
 
 
 def _secret_finding(
@@ -283,9 +344,11 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
         return _MACHINE_MADE.fullmatch(value) is not None and is_token(value, quoted=quoted)
     if is_token(value, quoted=quoted):
         return True
-    if "secret" not in key or len(value) < 8 or not is_password(value, quoted=False):
+    if "secret" not in key or len(value) < 8 or not value.isascii() or not is_password(value, quoted=False):
         return False
-    return quoted or (any(character.isdigit() for character in value) and not is_name(value))
+    return quoted or (
+        any(character.isdigit() for character in value) and not is_name(value) and not _TYPE.fullmatch(value)
+    )
 
 
 def _value_end(text: str, first: int, last: int, in_query: bool) -> int:

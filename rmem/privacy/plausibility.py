@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 
 _HOLE = re.compile(
-    r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
-    r"|\{[a-z_][\w.:!\[\]-]+\}"
+    r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
+    r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}"
 )
 """What a template fills in."""
 _TEMPLATE = re.compile(
     r"^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
-    r"|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
+    r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
 )
 _SAMPLE = re.compile(
     r"^(?:your|my|the|a|an|some|new|old|enter|insert|put|change|replace|example|sample|dummy|fake|test|todo|none|null|"
@@ -32,11 +33,17 @@ _WORDS = frozenset(
     default changeme-please falsch oublié inherit identifier bearer basic oauth oauth2 user username login admin-only
     value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
     refresh access same reset forgot valid disabled enabled unknown argon2 argon2i argon2id bcrypt md5 pbkdf2 scrypt
-    sha1 sha256 sha512 ed25519""".split()
+    sha1 sha256 sha512 ed25519 client-id client_id x-oauth-basic""".split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
 )
+_TRIAL = re.compile(
+    r"(?:this|is|my|the|some|test|super|secret|very|strong|good|bad|wrong|root|dev)+pass(?:word|wd)?[0-9]*"
+)
+"""Passwords of people who try something. `newpassword` and the like are names of fields."""
+_PROPERTY = re.compile(r"[a-z_][\w-]*(?:\.[a-z_][\w-]*)+")  # random_password.db-password.result
+_NUMBERED = re.compile(r"pass(?:word|wd)?[0-9]{2,}")
 _CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
 _NAME = r"(?:(?=[a-z0-9_]*[a-z]{3})[a-z][a-z0-9_]+|[a-z_]{3,}|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
 _CALL = re.compile(
@@ -46,7 +53,7 @@ _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
 _OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but not Base64 with its = at the end
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
-_REST_OF_CODE = re.compile(r"\s|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
+_REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
@@ -57,14 +64,31 @@ _EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[
 _FILE = re.compile(
     r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
 )
-_LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-)+")
-"""Words for people: of another script, or one that begins with a capital."""
+_LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+")
+"""Words for people: of another script, or one that begins with a capital or as SMTP-Passwort does."""
 _IDENTIFIER = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
+    r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")  # DB_PASSWORD
+_PATH = re.compile(r"[\w-]{1,40}(?:[/.][\w-]{1,40}){2,}")  # package.module.Name, plugins/auth/migrations
+_HEADER_NAME = re.compile(r"[A-Z][a-z]*(?:-[A-Z][A-Za-z]+[0-9]{0,3})+")  # X-Amz-Content-Sha256
+_CAMEL = re.compile(r"[a-z]{3,}(?:[A-Z]+[a-z]*)+[0-9]{0,2}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?")
+_PUBLIC_KEY = re.compile(
+    r"MI[A-Za-z]{0,4}MA0GCSqGSIb3DQEBAQUAA4|MIIB?I[A-Za-z]ANBgkqhkiG9w0BAQEFAAOC|MFkwEwYHKoZIzj0CAQ"
+)
+"""How the Base64 of a public key of RSA or an elliptic curve begins."""
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,16}|(?:\\x[0-9A-Fa-f]{2})+")  # written for a machine, or bytes
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")  # DB_PASSWORD
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
-_SELECTOR = re.compile(r"[#.][a-z]+(?:[-_][a-z]+)*|[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+")  # of a page, of a route
+_SELECTOR = re.compile(
+    r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
+)  # of a page, of a route
+_JOINED = re.compile(r"[A-Za-z_ .:/|-]*")  # words around the holes of a template
+_SYMBOL = r"[&*!@$]*(?:[A-Za-z_]+|[A-Za-z_]*[A-Za-z]{3}[0-9]{1,2}|(?<=[\[(-])[0-9]{1,3})"
+_CODE = re.compile(
+    rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
+)
+"""Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
 
@@ -73,10 +97,14 @@ def is_placeholder(value: str) -> bool:
     """Return whether a value is `${PASS}`, `<your-password>`, `********`, `None`, the word "password" or the like."""
     if _TEMPLATE.search(value) or _SAMPLE.search(value) or value.lower().strip("\"'") in _WORDS:
         return True
+    if value.startswith("$("):
+        return True  # what a shell runs
     if _NAMED.fullmatch(value):
         return True
     rest = _HOLE.sub("", value)
-    return rest != value and sum(character.isalnum() for character in rest) < _LEAST_LETTERS
+    return rest != value and (
+        sum(character.isalnum() for character in rest) < _LEAST_LETTERS or _JOINED.fullmatch(rest) is not None
+    )
 
 
 def entropy(value: str) -> float:
@@ -87,13 +115,20 @@ def entropy(value: str) -> float:
 
 def is_password(value: str, *, quoted: bool) -> bool:
     """Return whether a person might have chosen it: a letter with a digit or a sign, or a long quoted word."""
+    if not quoted and is_name(value.rstrip(")]},;")) and value[-1] in ")]}":
+        return False  # the end of a call or a table
     if len(value) < (4 if quoted else 6) or is_placeholder(value) or not _is_literal(value, quoted):
         return False
-    if (_NAMES_ITSELF.search(value) and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))) or _SELECTOR.fullmatch(
-        value
+    if _SELECTOR.fullmatch(value) or (
+        _NAMES_ITSELF.search(value)
+        and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))
+        and not (quoted and _TRIAL.fullmatch(value))
+        and not _NUMBERED.fullmatch(value)
     ):
         return False
-    if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value):
+    if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value) or _NUMBER.fullmatch(value):
+        return False
+    if value[0].isupper() and not value.isascii() and _LABEL.fullmatch(unicodedata.normalize("NFD", value)):
         return False
     letter = any(character.isalpha() for character in value)
     digit = any(character.isdigit() for character in value)
@@ -105,8 +140,14 @@ def is_password(value: str, *, quoted: bool) -> bool:
 
 def is_token(value: str, *, quoted: bool = False) -> bool:
     """Return whether a machine generated it: long, letters and digits mixed, unlike words."""
-    if len(value) < 12 or is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value):
+    if len(value) < 12:
+        return quoted and len(value) >= 8 and value.isalnum() and _alternates(value) and not is_placeholder(value)
+    if is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value) or not value.isascii():
         return False
+    if _TIME.fullmatch(value) or _REFERENCE.fullmatch(value) or _HEADER_NAME.fullmatch(value):
+        return False
+    if value.startswith("ssh-") or (not quoted and _CAMEL.fullmatch(value) and is_wordy(value)):
+        return False  # a public key, authHeaderB64
     if _PATTERN.search(value) and _BRACKET.search(value):
         return False
     digits = sum(character.isdigit() for character in value)
@@ -116,7 +157,7 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
         return False
     if digits >= 2 or (digits and len(value) >= 24):
         return True
-    return is_mixed(value)
+    return is_mixed(value) or is_random(value)
 
 
 def is_name(value: str) -> bool:
@@ -135,20 +176,57 @@ def is_mixed(value: str) -> bool:
     )
 
 
+_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_LONG_RUN = re.compile(r"[A-Z]?[a-z]{3,}")
+_NO_HEX = re.compile("[g-zG-Z]")
+_HEX = re.compile("(?:0[xX]|[A-Za-z]{2,8}-?)?[0-9A-Fa-f]+")
+
+
+def is_random(value: str) -> bool:
+    """Return whether letters, capitals and digits alternate as only machines write them. Words and camelCase have long
+    runs of one sort; hexadecimal numbers do not count, since most are hashes."""
+    sorts = sum(any(map(sort, value)) for sort in (str.islower, str.isupper, str.isdigit))
+    signs = sum(not character.isalnum() for character in value)
+    if is_wordy(value) or _HEX.fullmatch(value):
+        return False  # localJunctionM2MM2M2, 0xD06AAF4C…, Ref-1ac501c9…
+    if sorts == 3:
+        return len(value) >= 16 and signs <= len(value) / 8 and _alternates(value)
+    return sorts == 2 and len(value) >= 24 and not signs and bool(_NO_HEX.search(value)) and _alternates(value, 0.3)
+
+
+def is_wordy(value: str) -> bool:
+    """Return whether half of it is runs of small letters, as in words and camelCase."""
+    return sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value)
+
+
+def _alternates(value: str, least: float = 0.36) -> bool:
+    return any(map(str.isdigit, value)) and len(_RUN.findall(value)) >= len(value) * least
+
+
 def _is_literal(value: str, quoted: bool) -> bool:
     """Return whether a value is neither code nor a path."""
-    if value.startswith(("/", "./", "~/", "../", "urn:", "->(")) or "://" in value or _TAG.match(value):
+    if value.startswith(("/", "./", "~/", "../", "#/", "urn:", "->(")) or "://" in value or _TAG.match(value):
         return False
-    if _FILE.fullmatch(value):
+    if (
+        _FILE.fullmatch(value)
+        or value.startswith("--")
+        or (value.endswith(("/", "-", "_")) and _SLUG.fullmatch(value[:-1]))
+    ):
+        return False
+    if _PUBLIC_KEY.match(value) or (_PATH.fullmatch(value) and is_wordy(value)):
         return False
     if quoted:
         return not _REST_OF_CODE.match(value)
     if value.startswith("[]") or _EXPRESSION.match(value) or _IDENTIFIER.fullmatch(value):
         return False
+    if _PROPERTY.fullmatch(value) and _NAMES_ITSELF.search(value):
+        return False
     if _CHAIN.fullmatch(value):
         if _NAMES_ITSELF.search(value):
             return False
         return sum(character.isdigit() for character in value) >= 4 and entropy(value) >= 3.5
-    if _CALL.match(value) or _BRACKETED.fullmatch(value):
+    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _CODE.fullmatch(value):
         return False
-    return not _OPEN.fullmatch(value) or (value.endswith("=") and sum(character.isdigit() for character in value) >= 2)
+    if not _OPEN.fullmatch(value):
+        return True
+    return value.endswith("=") and (sum(character.isdigit() for character in value) >= 2 or is_random(value))

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .findings import Finding
-from .plausibility import entropy, is_mixed
+from .plausibility import entropy, is_mixed, is_wordy
 
 _SHUT = r"(?![A-Za-z0-9_])"
 _INSIDE = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 _LONG = re.compile(r"[A-Za-z0-9_+/=.~:|!$%?&@-]{16,}")  # no token is without such a word
-_PLAIN = re.compile(r"[a-z_./:=-]+|[0-9a-f-]+|[0-9T:.+Z-]+")  # words, paths, hashes, UUIDs, times: no tokens
+_PLAIN = re.compile(r"[a-z_./:=-]+|[0-9a-f]{4}[0-9a-f-]*|[0-9T:.+Z-]+")  # words, paths, hashes, UUIDs, times: no tokens
 _LONGEST = 4096
 _DIGIT = re.compile("[0-9]")
 _EXAMPLE = re.compile(r"[xX]{8}|(?:[xX]{3,}-?){3}|[*.]{4}|[-_](?:here|HERE)$|Here$|abcdefghijklmnop|0123456789abcdef$")
@@ -78,6 +78,8 @@ def provider_keys(text: str) -> Iterator[Finding]:
 def _is_token(rule: Rule, token: str) -> bool:
     if entropy(token) < rule.entropy or _EXAMPLE.search(token) or not (_DIGIT.search(token) or is_mixed(token)):
         return False
+    if rule.name == "vault" and token[1] == ".":
+        return not is_wordy(token[2:])  # r.acceptOAuth2LoginRequest
     return rule.name != "jwt" or _is_jwt(token)
 
 

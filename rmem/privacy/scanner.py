@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from . import addresses, assignments, numbers, phones, providers
+from . import addresses, assignments, numbers, phones, providers, random_words
 from .findings import KINDS, Finding, merge_overlaps
 
 _DIGIT = re.compile(r"[0-9]")
@@ -51,6 +51,7 @@ def _raw(text: str, kinds: Collection[str], regions: Sequence[str]) -> Iterator[
     if "secret" in kinds:
         if _LONG_WORD.search(text):
             yield from providers.provider_keys(text)
+            yield from random_words.random_words(text)
         yield from assignments.assigned_secrets(text)
     if "email" in kinds and ("@" in text or "%40" in text):
         yield from addresses.emails(text)

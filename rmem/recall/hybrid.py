@@ -31,7 +31,7 @@ QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 
 _ROWS_PER_SIDE = 448  # candidates by words, and by vectors, if there are too many rows to rank all
 _WITH_NEIGHBOURS = 160  # of these candidates: those whose neighbours are added
-_ACCURATE = 448
+_ACCURATE = 448  # candidates whose accurate cosines are computed
 # Least deviation for few rows: a share of the best word score, a cosine, a fused score.
 _LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = 0.3, 0.2, 1.4
 FUNCTION_WORD = 0.5  # weight of words outside the index in a question's vector
@@ -100,7 +100,7 @@ class Hybrid:
         self.cosines = found_rows.cosines(self.vector) if self.vector is not None else None
 
     def _weight(self, word: str) -> float:
-        """Return the weight (idf) of a word among these rows, for embedders that weigh words."""
+        """Return the weight of a word among these rows, for embedders that weigh words."""
         return self.words.weights.get(word, FUNCTION_WORD)
 
     def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Ranked]:
@@ -151,7 +151,7 @@ class Hybrid:
         if found_rows.small or found_rows.size <= 2 * count:
             at = np.arange(found_rows.size)
             if self.cosines is not None and self.cosines.estimated:
-                self.cosines.look_closely(self._promising_rows(at, self._rough_scores(at)))
+                self.cosines.look_closely(at[least(-self._rough_scores(at), _ACCURATE)])
             return at
         wanted = max(_ROWS_PER_SIDE, 4 * count)
         found = [most(self.lexical, wanted)]
@@ -162,12 +162,13 @@ class Hybrid:
         at = _merge_sorted(found)
         if allowed is not None and int(allowed[at].sum()) < count:
             at = _merge_sorted([at, np.flatnonzero(allowed)])
-        rough = self._rough_scores(at)
+        below = -self._rough_scores(at)
+        best = least(below, wanted)
         if self.cosines is not None:
-            self.cosines.look_closely(self._promising_rows(at, rough))
-        raising = at[least(-rough, _WITH_NEIGHBOURS)]
-        if allowed is None and self.emphasis <= 1 and at.size > wanted:
-            at = at[least(-rough, wanted)]
+            self.cosines.look_closely(at[best if wanted == _ACCURATE else least(below, _ACCURATE)])
+        raising = at[least(below, _WITH_NEIGHBOURS)]
+        if allowed is None and self.emphasis <= 1:
+            at = at[best]
         before, after = found_rows.before(raising), found_rows.after(raising)
         near = _merge_sorted([at, before, found_rows.before(before), after, found_rows.after(after)])
         return near[int(np.searchsorted(near, 0)) :]
@@ -183,10 +184,6 @@ class Hybrid:
             found.append(np.flatnonzero(self.found_rows.column("actor") == self.named[0][0])[-wanted:])
         return np.concatenate(found)
 
-    def _promising_rows(self, at: Positions, rough: Scores) -> Positions:
-        """Return the rows whose accurate cosines are worth computing."""
-        return at[least(-rough, _ACCURATE)]
-
     def _rough_scores(self, at: Positions) -> Scores:
         """Return a rough fused score, to choose candidates."""
         words = self.lexical[at]
@@ -199,28 +196,24 @@ class Hybrid:
     def _score(self, at: Positions) -> _ScoredCandidates:
         """Score each candidate."""
         found_rows, settings, question = self.found_rows, self.settings, self.question
-        own = self.lexical[at]
+        own = self.lexical.take(at)
         words_scale = scale_of(own, settings.pool, _LEAST_WORDS * float(own.max()))
-        vector_scale = (0.0, 0.0)
+        own_words = np.float32(1 - self.share) * standardise(own, words_scale)
+        own_vectors, vector_scale = np.zeros(at.size, np.float32), (0.0, 0.0)
         if self.cosines is not None:
-            vector_scale = scale_of(self.cosines.at(at), settings.pool, _LEAST_COSINE)
-
-        def words(places: Positions) -> Scores:
-            return np.float32(1 - self.share) * standardise(self.lexical.take(places), words_scale)
-
-        def vectors(places: Positions) -> Scores:
-            if self.cosines is None:
-                return np.zeros(places.size, np.float32)
-            return np.float32(self.share) * standardise(self.cosines.at(places), vector_scale)
-
-        own_words, own_vectors = words(at), vectors(at)
+            cosines = self.cosines.at(at)
+            vector_scale = scale_of(cosines, settings.pool, _LEAST_COSINE)
+            own_vectors = np.float32(self.share) * standardise(cosines, vector_scale)
         if found_rows.small:
             around = found_rows.once(settings, lambda: context.Surroundings(found_rows, at, settings))
             neighbour_scores = np.append(own_words + own_vectors, np.float32(0)).take(around.places)
         else:
             around = context.Surroundings(found_rows, at, settings)
-            neighbour_scores = words(around.places) + vectors(around.places)
-            neighbour_scores *= around.places >= 0
+            places = around.places
+            neighbour_scores = np.float32(1 - self.share) * standardise(self.lexical.take(places), words_scale)
+            if self.cosines is not None:
+                neighbour_scores += np.float32(self.share) * standardise(self.cosines.at(places), vector_scale)
+            neighbour_scores *= places >= 0
         lent = around.lent(neighbour_scores, settings)
         combined = own_words + own_vectors + lent
         scale = scale_of(combined, settings.pool, _LEAST_FUSED)
@@ -258,7 +251,7 @@ class Hybrid:
             bm25=float(self.lexical[at]),
             cosine=None if self.cosines is None else float(self.cosines.at(place)[0]),
             words=self.words.matches(at),
-            asked=dict(self.words.weights),
+            asked=dict(self.words.idfs),
             rows=self.found_rows.size,
             notes=notes,
             signals=dict(zip(SIGNALS, shown, strict=True)),

@@ -21,8 +21,9 @@ _ABOUT_ASKER = re.compile(
     r"nosotr\w+|nuestr\w+|я|мой|моя|мо[ёе]|мои|мне|меня|мы|наш\w*)\b|我|私|僕"
 )
 _BY_ANOTHER = re.compile(
-    r"\b(?:did|have|had) you\b|\byou(?:'ve| have| had)? (?:said|told|mention|recommend|suggest|gave|given|list|explain|"
-    r"provid|describ|wrote|written|made|propos|advis)|\byour (?:answer|advice|recommendation|suggestion|explanation)"
+    r"\b(?:did|have|had) you\b|(?<!\bcan )(?<!\bcould )\byou(?:'ve| have| had)? (?:said|told|mention|recommend|suggest|"
+    r"gave|given|list|explain|provid|describ|wrote|written|made|propos|advis)|"
+    r"\byour (?:answer|advice|recommendation|suggestion|explanation)"
 )
 _EMPTY_WORDS = frozenset(
     """happen happens happened happening occur occurred do does did done doing say says said tell told talk talked
@@ -36,11 +37,36 @@ _DATA = re.compile(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quote
 _WORDS = re.compile(r"\w+")
 _ONE_QUESTION = re.compile(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
 _MAX_PARTS = 4
+_MAX_ASKED = 2000  # characters; a longer text is pasted and asks nothing
 _ALSO = re.compile(
     r"\W*(?:(?:also|and|additionally|besides|furthermore|moreover|plus|außerdem|und|de plus|et|además|y|ещё|еще|и|"
     r"кроме того|그리고)\b|另外|此外|还有|以及|また|それから)[\s,，、:]*",
     re.IGNORECASE,
 )
+_ASKING = re.compile(
+    r"\bhow many(?: (?:different|distinct|other|more|total))*(?: (?:types|kinds|sorts) of\b)?|\bin total\b"
+    r"|\b(?:what|which) (?:types?|kinds?|sorts?) of\b"
+    r"|\bthe (?:chronological )?order (?:of|in which)\b|\bin (?:chronological )?order\b"
+    r"|\bfrom (?:the )?(?:earliest|first|oldest) to (?:the )?(?:latest|last|newest)\b"
+    r"|\b(?:can|could) you (?:please )?(?:remind|tell|list|show|give|walk)(?: me)?(?: (?:of|about|through))?\b"
+    r"|\b(?:mention|list|name) (?:only )?(?:and only )?\w+ items?\b"
+    r"|\bi was wondering\b|\bi (?:just )?want(?:ed)? to (?:know|ask|confirm|check|follow up)\b|\bi remember\b"
+    r"|\bi(?:'m| am| was) (?:going|looking) (?:back|through)\b"
+    r"|\b(?:i|we|you)(?:'ve| have| had)?(?: ever)? (?:mention(?:ed)?|say|said|tell|told|talk(?:ed)? about"
+    r"|discuss(?:ed)?|bring up|brought up|ask(?:ed)? about)\b(?: (?:me|you|different))*"
+    r"|\b(?:(?:in|throughout|across|during|from|to|on|through) )?(?:all )?(?:our|my) "
+    r"(?:(?:previous|earlier|last|past|recent) )?(?:conversation|chat|discussion|session|request)s?\b(?: about)?",
+    re.IGNORECASE,
+)
+"""Phrases that ask for a count, an order or a reminder, or say that something was said. They say what to do with the
+answer; the memories that hold it do not contain them."""
+_TWO_EVENTS = re.compile(
+    r"\b(?:(?:minutes?|hours?|days?|weeks?|months?|years?|time|long)\b.*?\bbetween|between when) "
+    r"(.+?) and (?:when )?((?:the|my|i|a|an|that|our)\b.+)\?\s*$"
+    r"|\b(?:first|last|earlier|later)\s*[,:] (.+?) or (.+)\?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How much time passed between one event and another, or which came first: each is told in a memory of its own."""
 _POINTS_BACK = re.compile(
     r"\b(?:he|she|it|they|him|his|her|hers|its|their|them|that|this|those|these|there|then|one|same|so|why)\b",
     re.IGNORECASE,
@@ -50,7 +76,7 @@ _POINTS_BACK = re.compile(
 @dataclass(frozen=True, slots=True)
 class Question:
     """`must` and `must_not` are required and excluded phrases; `quoted` ones raise a memory. `topic` is the text
-    without words such as "yesterday", which say when and not what."""
+    without words such as "yesterday", which say when and not what, and "how many", which say what to do with it."""
 
     text: str
     topic: str
@@ -70,6 +96,9 @@ def parse_question(text: str, now: datetime, must: Sequence[str] = (), must_not:
     """Parse a text and, if it has several independent questions, each of them."""
     whole = _parse(text, now, must, must_not)
     parts = [_parse(part, now, must, must_not) for part in _split(text)]
+    if not parts and (events := _TWO_EVENTS.search(text[:2000])):
+        found = [_parse(event.removeprefix("when "), now, must, must_not) for event in events.groups() if event]
+        parts = [replace(event, asks_own=whole.asks_own) for event in found]
     if any(is_open(word.text for word in part.words) for part in parts):
         return whole
     return replace(whole, parts=tuple(parts))
@@ -95,7 +124,7 @@ def _parse(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str
     span = time_span(head, now)
     return Question(
         text=text.strip(),
-        topic=_without_time(text, span),
+        topic=_without_asking(_without_time(text, span)),
         words=tuple(word for word in question_words(text) if not word.stop),
         must=_phrases(must),
         must_not=_phrases(must_not),
@@ -121,6 +150,12 @@ def _without_time(text: str, span: Span | None) -> str:
         return text.strip()
     words = r"\s+".join(map(re.escape, span.words.split()))
     return re.sub(words, " ", text, count=1, flags=re.IGNORECASE).strip()
+
+
+def _without_asking(text: str) -> str:
+    """Remove what asks and names no subject, unless nothing else is asked."""
+    bare = " ".join(_ASKING.sub(" ", text).split()) if len(text) <= _MAX_ASKED else text
+    return text if bare == text or is_open(word.text for word in question_words(bare) if not word.stop) else bare
 
 
 def is_open(words: Iterable[str]) -> bool:

@@ -318,11 +318,15 @@ class RedisRecordStore(HotStore, Counters, IndexedStore):
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
         held = self._stored_rows(list(dict.fromkeys(keys)))
-        return [self._touches.with_pending(rows.to_memory(key, held[key])) if key in held else None for key in keys]
+        found = [rows.to_memory(key, held[key]) if key in held else None for key in keys]
+        self._touches.add_pending(found)
+        return found
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
         held = self._rows_at(seqs, access=True)
-        return [(seq, self._touches.with_pending(rows.to_memory(key, row))) for seq, (key, row) in held.items()]
+        found = [(seq, rows.to_memory(key, row)) for seq, (key, row) in held.items()]
+        self._touches.add_pending(memory for _, memory in found)
+        return found
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
         with self.index.lock:

@@ -63,10 +63,9 @@ class Touches:
                 or any(memory.memory_id in self._waiting for memory in memories)
             )
 
-    def with_pending(self, memory: Memory) -> Memory:
-        """Return the memory with its pending counts added."""
-        waiting = self._waiting.get(memory.memory_id)
-        if waiting is not None:
-            memory.bookkeeping.last_access_time = max(memory.bookkeeping.last_access_time, waiting[0])
-            memory.bookkeeping.retrieval_count += waiting[1]
-        return memory
+    def add_pending(self, memories: Iterable[Memory | None]) -> None:
+        """Add their pending counts to memories."""
+        for memory in memories if self._waiting else ():
+            if memory is not None and (waiting := self._waiting.get(memory.memory_id)) is not None:
+                memory.bookkeeping.last_access_time = max(memory.bookkeeping.last_access_time, waiting[0])
+                memory.bookkeeping.retrieval_count += waiting[1]

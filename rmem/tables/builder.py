@@ -15,7 +15,7 @@ from ..errors import InputError, SqlError
 from .catalog import quote_identifier
 
 if TYPE_CHECKING:
-    from .streams import Rows
+    from .streams import QueryRows
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ORDERED = re.compile(rf"\s*({_NAME.pattern})((?:\s+(?:asc|desc))?(?:\s+nulls\s+(?:first|last))?)\s*", re.IGNORECASE)
@@ -31,7 +31,7 @@ def quote_name(name: str) -> str:
 class Select:
     """A SELECT on one table. Each step returns a new object, so a prefix can be shared; calling it runs it."""
 
-    run: Callable[[str, list[Any]], Rows]
+    run: Callable[[str, list[Any]], QueryRows]
     table: str
     columns: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Select:
             parts.append(f"OFFSET {self.skipped}")
         return " ".join(parts)
 
-    def __call__(self) -> Rows:
+    def __call__(self) -> QueryRows:
         return self.run(self.sql, list(self.values))
 
 
@@ -132,6 +132,7 @@ def _shift_parameters(condition: str, by: int, count: int) -> str:
 
     text = _TOKENS.sub(shift, condition.strip())
     if seen != set(range(1, count + 1)):
-        named = ", ".join(f"${number}" for number in sorted(seen)) or "no parameters"
-        raise SqlError(f"where must name $1 to ${count} for its values, it names {named}", field="where")
+        named = ", ".join(f"${number}" for number in sorted(seen)) or "no parameter"
+        given = f"{count} {'value' if count == 1 else 'values'}"
+        raise SqlError(f"where needs one value for each of $1, $2, …: it names {named} and got {given}", field="where")
     return text

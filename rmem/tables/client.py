@@ -18,7 +18,7 @@ from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
 from .ingest import Indexes, Progress, Schema, index_kinds, index_name, index_statement, normalize_columns, write_table
 from .remote import RemoteWorkspace
-from .streams import BATCH, Rows, arrow_reader, csv_texts, write_parquet
+from .streams import BATCH, QueryRows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
 from .wire_values import type_name
 
@@ -141,9 +141,9 @@ class Client:
 
     # Reading
 
-    def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Rows:
+    def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> QueryRows:
         """Run one statement with values for `$1`, `$2`, … (a list) or `:name` (a mapping); the rows are dicts."""
-        return Rows(self._tables.query(sql, params, timeout=timeout))
+        return QueryRows(self._tables.query(sql, params, timeout=timeout))
 
     def table(self, name: str) -> Select:
         """Build a SELECT: `table("t").select("task").where("id > $1", 5).order_by("id").limit(3)()`."""

@@ -21,7 +21,7 @@ from ..errors import ConfigError, InputError, NoSuchTableError
 from .builder import quote_name
 from .catalog import Kind
 from .client import Client, Params
-from .streams import Rows
+from .streams import QueryRows
 from .types import FILE, agrees, sql_of, type_of
 from .wire_values import kind_of_type
 
@@ -106,7 +106,7 @@ class Dataset:
             raise InputError(f"dataset {self.name!r} has no columns yet; add_column first", field="data")
         return int(self.client.ingest(self.name, as_columns(data, schema))["row_count"])
 
-    def query(self, sql: str, params: Params = None) -> Rows:
+    def query(self, sql: str, params: Params = None) -> QueryRows:
         """Run a statement that names the dataset as a table: `SELECT … FROM coding_agent_memory`."""
         return self.client.query(sql, params)
 

@@ -16,7 +16,7 @@ from .sql import define, views
 from .sql.alter import apply_alter
 from .sql.bind import Binder
 from .sql.kinds import kind_of
-from .sql.scope import base_table, check_name, fold_name, only, table_name
+from .sql.scope import base_table, check_name, fold_name, only, shown, table_name
 
 T = TypeVar("T")
 _TRIES = 5
@@ -47,6 +47,8 @@ class Definitions:
             return self._alter(tree)
         if isinstance(tree, exp.TruncateTable):
             return self._truncate(tree)
+        if isinstance(tree, (exp.Condition, exp.Alias)):  # an expression, such as a misspelt SELECT
+            raise SqlError(f"the statement cannot be read: {shown(tree)!r} is not the beginning of one")
         raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
 
     def _create(self, tree: exp.Create) -> Result:

@@ -24,7 +24,7 @@ from .wire_values import kind_of_value, to_json
 BATCH = 10_000
 
 
-class Rows(list[dict[str, Any]]):
+class QueryRows(list[dict[str, Any]]):
     """The rows of an answer, each a dict: `rows[0]["task"]`. `rows["task"]` is the whole column.
 
     `columns` names the columns, also of an answer without rows. `row_count` is the number of rows, or how many a

@@ -37,7 +37,7 @@ from .sql.bind import Binder
 from .sql.bulk_rows import check_columns
 from .sql.cache import Cache, Prepared, prepare
 from .sql.expression_types import result_type
-from .sql.kinds import READS, kind_of, target_tables
+from .sql.kinds import kind_of, target_tables
 from .sql.parameters import shape
 from .sql.parse import is_phrase, parse
 from .sql.scope import base_table, fold_name, known_table
@@ -140,7 +140,7 @@ class Workspace(Forking):
         _check_limits(timeout, max_rows)
         with time_limit(timeout), self._transaction.statement():
             statement = self._prepare(sql)
-            reads = kind_of(statement.tree) in READS
+            reads = isinstance(statement.tree, exp.Query)
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
@@ -153,8 +153,9 @@ class Workspace(Forking):
     def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
         """Return the kind of a writing statement and the tables (or indexes) it changes; None if it only reads."""
         statement = self._prepare(sql)
-        kind = kind_of(statement.tree)
-        return None if statement.explain or kind in READS else (kind, target_tables(statement.tree))
+        if statement.explain or isinstance(statement.tree, exp.Query):
+            return None
+        return kind_of(statement.tree), target_tables(statement.tree)
 
     def _prepare(self, sql: str) -> Prepared:
         known = self._statements.get(sql)

@@ -239,3 +239,31 @@ def test_completion_makes_no_store(rmem: Rmem) -> None:
     answer = rmem.process(_RMEM_COMPLETE="bash_complete", COMP_WORDS="rmem show x", COMP_CWORD="2")
     assert (answer.code, answer.out.strip(), answer.err) == (0, "", "")
     assert not (rmem.home / "memories.db").exists()
+
+
+def test_a_missing_file_and_a_folder_are_named_before_their_format(rmem: Rmem, tmp_path: Path) -> None:
+    missing, folder = rmem("import", "no-such-file"), rmem("import", str(tmp_path))
+    assert (missing.code, missing.err) == (2, "Error: no-such-file cannot be read: there is no such file\n")
+    assert folder.code == 2
+    assert f"{tmp_path} cannot be read: it is a folder" in folder.err
+
+
+@pytest.mark.parametrize("given", [("--meta", "a=1", "--meta", "a=2"), ("--meta", "a=1", "--meta", '{"a": 2}'),
+                                   ("--tag", "a=1", "--tag", "a=2")])  # fmt: skip
+def test_a_key_that_is_given_twice_is_refused(rmem: Rmem, given: tuple[str, ...]) -> None:
+    answer = rmem("remember", "text", *given)
+    assert (answer.code, answer.err) == (2, f"Error: {given[0]} a=… is given twice\n")
+
+
+def test_a_server_that_cannot_be_reached_is_named_without_a_class_of_python(rmem: Rmem) -> None:
+    answer = rmem("--store", "http://127.0.0.1:1", "list")
+    assert answer.code == 4
+    assert answer.err.splitlines()[-1] == "Error: http://127.0.0.1:1 cannot be reached: Connection refused"
+
+
+@pytest.mark.parametrize("command", [("list",), ("recall", "parquet"), ("sql", "SELECT 1")])
+@pytest.mark.parametrize("table", ["--csv", "--tsv"])
+def test_json_and_a_table_cannot_both_be_printed(three: Rmem, command: tuple[str, ...], table: str) -> None:
+    answer = three(*command, table, "--json")
+    assert answer.code == 2
+    assert "--json does not go with --csv and --tsv" in answer.err

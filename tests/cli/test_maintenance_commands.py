@@ -70,7 +70,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(three: Rmem, tmp_path: Path
         (("export", "no/such/folder/out.jsonl"), "cannot be written"),
         (("export", "-", "--format", "csv"), "csv"),
         (("import", "missing.jsonl"), "cannot be read"),
-        (("import", "."), "format"),
+        (("import", "."), "it is a folder"),
         (("import", ".", "--format", "jsonl"), "cannot be read"),
         (("export", "home/memories.db", "--format", "jsonl"), "the store itself"),
     ],

@@ -267,3 +267,10 @@ def test_completion_prints_the_script_of_each_shell(rmem: Rmem, shell: str) -> N
 def test_the_bash_script_is_valid_bash(rmem: Rmem) -> None:
     script = rmem.process("completion", "bash").out
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
+
+
+@pytest.mark.parametrize("group", ["fact", "graph", "keys", "privacy", "eval", "org", "token", "workspace", "member"])
+def test_a_group_without_a_subcommand_shows_its_help(rmem: Rmem, group: str) -> None:
+    answer = rmem(group)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == rmem(group, "--help").out

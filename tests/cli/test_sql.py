@@ -102,3 +102,11 @@ def test_another_store_and_a_server(filled, tmp_path, monkeypatch):
         assert filled("sql", "SELECT n FROM t", "--workspace", "nowhere").code == 4
     finally:
         server.stop()
+
+
+def test_statements_that_define_tables_count_no_rows(rmem):
+    assert rmem("sql", "CREATE TABLE t (a INT)").err == "CREATE TABLE done\n"
+    assert rmem("sql", "UPDATE t SET a = 1").err == "0 rows written\n"
+    assert rmem("sql", "CREATE TABLE u AS SELECT 1 AS b").err == "1 row written\n"
+    assert rmem("sql", "DROP TABLE t").err == "DROP TABLE done\n"
+    assert "has 1 parameter (up to $1)" in rmem("sql", "SELECT $1").err

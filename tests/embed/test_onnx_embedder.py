@@ -69,6 +69,23 @@ def test_batches_of_mixed_length_give_the_vectors_of_single_texts(model: OnnxEmb
     assert np.sum(together * alone, axis=1).min() > 0.9999
 
 
+def test_rare_words_of_a_question_decide(model: OnnxEmbedder) -> None:
+    question = "which of the many options does user's catch_exceptions have?"
+    options, exceptions = model.embed(["There are many options to choose from", "Exceptions are caught"])
+    weights = {"catch": 5.0, "exceptions": 5.0}
+    plain, weighted = model.embed_query(question), model.embed_query(question, lambda word: weights.get(word, 0.5))
+    assert weighted @ exceptions - weighted @ options > plain @ exceptions - plain @ options + 0.05
+    assert np.linalg.norm(weighted) == pytest.approx(1.0, abs=1e-5)
+    np.testing.assert_allclose(model.embed_query(question, lambda word: 2.0), plain, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "?!", "😀", "x" * 5000, "[CLS] [SEP] [PAD]", "word " * 2000, "naïve İstanbul"]
+)
+def test_odd_questions_with_weights_never_crash(model: OnnxEmbedder, text: str) -> None:
+    assert np.linalg.norm(model.embed_query(text, lambda word: 1.0)) == pytest.approx(1.0, abs=1e-5)
+
+
 def test_the_end_of_a_long_text_counts(model: OnnxEmbedder) -> None:
     ship, soup = "The ship lies at anchor in the harbour. " * 60, "We cook onion soup in the kitchen. " * 60
     mixed, first, last = model.embed([ship + soup, ship, soup])

@@ -45,6 +45,13 @@ def test_telling_words_of_a_question_count_more_when_it_is_weighed() -> None:
     assert weighed @ garden < plain @ garden
 
 
+def test_the_parts_of_an_identifier_are_weighed_by_themselves() -> None:
+    weights = {"parquet": 5.0}
+    both = EMBEDDER.embed_query("garden_parquet", lambda word: weights.get(word, 0.5))
+    garden, parquet = EMBEDDER.embed(["garden", "parquet"])
+    assert both @ parquet > both @ garden + 0.3
+
+
 def test_rows_have_unit_length_and_texts_without_content_are_zeros() -> None:
     rows = EMBEDDER.embed(["hello", "", "   \n\t", "world"])
     assert rows.shape == (4, EMBEDDER.dimension)

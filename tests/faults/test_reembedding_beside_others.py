@@ -79,9 +79,9 @@ def test_processes_that_are_open_go_on_after_another_has_re_embedded(path, tmp_p
     reindex(path, chosen)
     if name == "letters":
         # a function has no name to load it by
-        monkeypatch.setattr("rmem.brain.embedder_of_store", lambda spec, known: chosen)
-        held._wanted = chosen
-        held._identity = held._identity._replace(name="another")  # as resolved before
+        monkeypatch.setattr("rmem.store_embedding.embedder_of_store", lambda spec, known: chosen)
+        held._embedding._wanted = chosen
+        held._embedding._identity = held._embedding._identity._replace(name="another")  # as resolved before
     held.pin("a")
     assert held.update("a", importance=0.9).importance == 0.9
     assert held.update("b", text="the ferry goes once a day").text.endswith("once a day")

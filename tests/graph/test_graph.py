@@ -97,6 +97,8 @@ def test_two_values_at_one_time_are_a_contradiction_with_both_pieces_of_evidence
     graph.add("Sweden", "capital", "Stockholm")
     (found,) = graph.contradictions()
     assert {found.first.id, found.second.id} == {first.id, second.id}
+    assert graph.contradictions("norway") == graph.contradictions("Oslo") == [found]
+    assert graph.contradictions("Sweden") == graph.contradictions("nobody") == []
     graph.undo(second)
     assert graph.contradictions() == []
 

@@ -120,8 +120,8 @@ def test_nearest_among_the_vectors_of_real_texts():
     with Brain(":memory:") as brain:
         texts = [memory["text"] for memory in synthetic_memories(8000)]
         assert brain.embedder
-        vectors = brain._resolve().embed(texts)
-        questions = brain._resolve().embed([" ".join(text.split()[:6]) for text in texts[::200]])
+        vectors = brain._embedding.resolve().embed(texts)
+        questions = brain._embedding.resolve().embed([" ".join(text.split()[:6]) for text in texts[::200]])
     assert recall_at_10(index_of(vectors, (1, 5000)), vectors, questions, Filter(), None) >= 0.98
 
 

@@ -10,7 +10,7 @@ from rmem.integrations.google_adk import BrainMemoryService
 
 class InMemoryMemoryService(BrainMemoryService):
     def __init__(self) -> None:
-        super().__init__(Brain(":memory:"), min_relevance=0.02)  # its tests expect nothing where no word matches
+        super().__init__(Brain(":memory:"), mode="lexical")  # its tests expect nothing where no word matches
 
 
 replaced.InMemoryMemoryService = InMemoryMemoryService  # type: ignore[misc, assignment]

@@ -22,6 +22,10 @@ ON_DISK = [  # they write to the disk behind the tool, or look at modes of its f
     "test_symlink_validation_reject_symlink_pointing_outside_memories",
     "test_symlink_validation_reject_creating_files_through_symlink_pointing_outside",
     "test_symlink_validation_reject_parent_directory_that_is_symlink_pointing_outside",
+    "test_read_rejects_symlink_created_after_validation",
+    "test_read_rejects_file_replaced_with_symlink_before_open",
+    "test_view_rejects_directory_symlink_created_after_validation",
+    "test_view_lists_symlinks_only_when_they_stay_inside_memories",
     "test_view_error_for_files_with_too_many_lines",  # 5 MB: a memory takes 4, so that it is refused when it is created
 ]
 

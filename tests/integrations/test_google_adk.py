@@ -28,10 +28,6 @@ INSIDE = [  # the dictionary in which it keeps sessions
     f"{TEST}add_events_to_memory_deduplicates_event_ids",
     f"{TEST}add_session_with_no_events_to_memory",
 ]
-BY_WORDS_ALONE = [
-    f"{TEST}search_memory_case_insensitive_match",  # "The ADK" is near to "development", and comes second
-    f"{TEST}search_memory_returns_at_most_ten_memories",  # wants ten although only one has a word of its own
-]
 
 
 @pytest.mark.framework("google-adk", "its own tests")
@@ -40,10 +36,10 @@ def test_the_tests_of_the_memory_service_pass(tmp_path, record_property):
     tag = f"v{importlib.metadata.version('google-adk')}"
     root = repository("https://github.com/google/adk-python", tag, "tests/unittests/memory", tmp_path)
     files = ["test_in_memory_memory_service.py"]
-    counted = outcomes(root, files, "replace_google_adk", deselect=[*INSIDE, *BY_WORDS_ALONE], alone=True)
+    counted = outcomes(root, files, "replace_google_adk", deselect=INSIDE, alone=True)
     record_property("counted", counted["passed"])
     assert counted.keys() <= {"passed", "deselected", "warning", "warnings"}
-    assert counted["passed"] >= 8
+    assert counted["passed"] >= 30
 
 
 def session(*events: Event) -> Session:

@@ -26,6 +26,18 @@ NOW = datetime(2026, 11, 16)
         ("We moved to Kafka. Why?", []),
         ("Fixed a bug where ?_search= and ?_sort= parameters were duplicated", []),
         ("Which port does staging use?", []),
+        (
+            "How many days passed between when I ordered the desk and when the chair arrived?",
+            ["I ordered the desk", "the chair arrived"],
+        ),
+        (
+            "How long was it between my trip to Oslo in March and the wedding?",
+            ["my trip to Oslo in March", "the wedding"],
+        ),
+        ("Which did we ship first, the importer or the dashboard?", ["the importer", "the dashboard"]),
+        ("What is the difference between a list and a tuple?", []),  # one memory tells it
+        ("What did we ship between the 3rd of March and the 9th of April?", []),
+        ("Document the time between the first retry and the second", []),  # asks nothing
     ],
 )
 def test_questions_are_told_apart_where_each_can_be_understood(text, parts):
@@ -39,6 +51,16 @@ def test_the_answers_to_both_come_first():
         owner = brain.remember("Kim Lee is responsible for invoices")
         hits = brain.recall("Where does the staging database listen? And who is responsible for invoices?", k=2)
         assert {hit.id for hit in hits} == {port.id, owner.id}
+
+
+def test_both_events_come_first_where_the_time_between_them_is_asked():
+    with Brain(":memory:") as brain:
+        talk = "Days passed between meetings, and many a day I met people about skepticism, feedback and managers"
+        brain.remember_many([{"text": f"{talk} {n}"} for n in range(30)])
+        first = brain.remember("Wyatt was skeptical of the budget when we met")
+        last = brain.remember("The regional leads praised the forecast")
+        question = "How many days passed between my meeting with Wyatt and the praise for the forecast?"
+        assert {hit.id for hit in brain.recall(question, k=2)} == {first.id, last.id}
 
 
 def test_with_a_vector_of_the_whole_question_it_is_not_taken_apart():

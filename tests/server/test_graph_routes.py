@@ -91,6 +91,8 @@ def test_contradictions_are_told_with_both_facts(known):
     state(known, "staging", "runs on", "port 6000", since="2026-05-01")
     (pair,) = ask(known, "/contradictions")["contradictions"]
     assert {pair["first"]["object"], pair["second"]["object"]} == {"port 5433", "port 6000"}
+    assert ask(known, "/contradictions", entity="staging")["contradictions"] == [pair]
+    assert ask(known, "/contradictions", entity="ann")["contradictions"] == []
 
 
 def test_a_fact_is_ended_and_that_is_taken_back(known):

@@ -175,7 +175,7 @@ def test_a_condition_cannot_leave_its_place(traces, condition):
 
 
 def test_a_condition_must_name_its_values(traces):
-    with pytest.raises(SqlError, match=r"where must name \$1 to \$2 for its values, it names \$1"):
+    with pytest.raises(SqlError, match=r"it names \$1 and got 2 values"):
         traces.table("traces").where("minutes = $1", 1, 2)
     with pytest.raises(InputError, match="where needs a condition"):
         traces.table("traces").where(None, 1)
@@ -412,3 +412,10 @@ def test_a_server_that_refuses_says_why(table_server):
     with lost, pytest.raises(RemoteError, match="workspace") as refused:
         lost.list_tables()
     assert refused.value.status == 404
+
+
+def test_a_misspelt_statement_and_a_missing_value_are_named(client):
+    with pytest.raises(SqlError, match="cannot be read: 'SELEC' is not the beginning of one"):
+        client.query("SELEC")
+    with pytest.raises(SqlError, match=r"it names \$1 and got 0 values"):
+        client.table("t").where("a = $1")

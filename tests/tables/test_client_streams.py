@@ -13,7 +13,7 @@ import pytest
 from rmem.errors import InputError, NoSuchTableError
 from rmem.tables.catalog import Kind, Type
 from rmem.tables.results import Result
-from rmem.tables.streams import Rows, arrow_reader, write_parquet
+from rmem.tables.streams import QueryRows, arrow_reader, write_parquet
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EVERY = [
@@ -110,7 +110,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 
 def test_rows_have_columns():
-    rows = Rows(Result(("a", "b"), (None, None), [(1, "x"), (2, "y")], 2))
+    rows = QueryRows(Result(("a", "b"), (None, None), [(1, "x"), (2, "y")], 2))
     assert rows == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
     assert rows["b"] == ["x", "y"]
     assert rows[1:] == [{"a": 2, "b": "y"}]

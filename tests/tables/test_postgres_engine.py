@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import uuid
+from collections import defaultdict
 from dataclasses import replace
 from decimal import Decimal
 
@@ -325,9 +326,7 @@ class Fixed:
 
     def __init__(self, scores):
         self.scores = scores
-
-    def of(self, row):
-        return self.scores.get(row)
+        self.by_row = defaultdict(lambda: None, scores)
 
     def best(self, count):
         rows = sorted(self.scores, key=self.scores.get, reverse=True)[:count]

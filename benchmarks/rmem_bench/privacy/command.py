@@ -33,7 +33,7 @@ def evaluate(cli: CliContext, paths: tuple[Path, ...], faker: bool, part: str, w
 
     \b
     A PATH is a clone, recognized by what it holds, or a file:
-      gitleaks, noseyparker     the examples of the rules, in code and in prose
+      gitleaks, noseyparker, kingfisher   the examples of the rules, in code and in prose
       trufflehog                the inputs of the tests of its detectors
       detect-secrets            the parameters of the tests of its plugins
       presidio                  the parameters of the tests of its recognizers

@@ -25,7 +25,7 @@ from .samples import read_labelled
 
 Mark = tuple[int, int, str]
 
-SECRETS_ONLY = ("gitleaks", "noseyparker", "trufflehog", "detect-secrets")
+SECRETS_ONLY = ("gitleaks", "noseyparker", "kingfisher", "trufflehog", "detect-secrets")
 """Corpora that mark secrets and leave the addresses that stand beside them unmarked."""
 PARTS = ("all", "development", "test")
 
@@ -55,6 +55,8 @@ Reader = Callable[[Path], Iterator[Sample]]
 
 _REPEATED = re.compile(r"([^A=])\1{6}")
 """Placeholders such as xxxxxxx: a secret in the tests of one project, and none in those of another. Neither counts."""
+_TYPED = re.compile("12345|54321|abcde|edcba|qwert|asdf|fghij|lmnop|rstuv|a1b2c3", re.IGNORECASE)
+"""What people type who need an example, in half of Kingfisher's."""
 _PROSE = ("I put {} into the vault yesterday.", "use {}, it works until Friday", "rotated ({}) and told the team")
 
 
@@ -148,9 +150,14 @@ def _go_text(literal: str) -> str:
 
 
 def _secret_span(found: re.Match[str]) -> tuple[int, int]:
-    """The last long group that took part (a user comes before a password), else everything."""
-    group = next((at for at in range(found.re.groups, 0, -1) if found[at] and len(found[at]) >= _SHORTEST), 0)
+    """The last long group that took part (a user comes before a password, a host behind it), else everything."""
+    groups = range(found.re.groups, 0, -1)
+    group = next((at for at in groups if found[at] and len(found[at]) >= _SHORTEST and not _is_host(found, at)), 0)
     return found.span(group)
+
+
+def _is_host(found: re.Match[str], group: int) -> bool:
+    return found.string[: found.start(group)].endswith("@")
 
 
 def _value_of(pattern: re.Pattern[str], random: Random) -> str:
@@ -166,41 +173,59 @@ def _value_of(pattern: re.Pattern[str], random: Random) -> str:
 _SHORTEST = 6
 
 
-# Nosey Parker (Apache-2.0): rules with examples and counter-examples
+# Nosey Parker and Kingfisher (Apache-2.0): rules with examples and counter-examples
 
 
 def noseyparker(folder: Path) -> Iterator[Sample]:
+    yield from _rules_with_examples("noseyparker", folder / _NOSEYPARKER)
+
+
+def kingfisher(folder: Path) -> Iterator[Sample]:
+    """Its examples that are not typed by hand."""
+    for sample in _rules_with_examples("kingfisher", folder / _KINGFISHER):
+        if not any(_TYPED.search(sample.text, start, end) for start, end, _ in sample.marks or ()):
+            yield sample
+
+
+def _rules_with_examples(corpus: str, folder: Path) -> Iterator[Sample]:
     try:
         import yaml
     except ImportError:
-        raise ConfigError("the rules of Nosey Parker need PyYAML; install it with: pip install PyYAML") from None
+        raise ConfigError(f"the rules of {corpus} need PyYAML; install it with: pip install PyYAML") from None
     rules = []
-    for path in sorted((folder / _NOSEYPARKER).glob("*.yml")):
+    for path in sorted(folder.glob("*.yml")):
         rules += yaml.safe_load(path.read_text("utf-8"))["rules"]
-    secret = [rule for rule in rules if not {"identifier", "hashed", "test"} & set(rule.get("categories", ()))]
+    secret = [
+        rule
+        for rule in rules
+        if not {"identifier", "hashed", "test"} & set(rule.get("categories", ()))
+        and rule.get("visible", True)  # Kingfisher does not show what it needs beside a secret: ids, users, hosts
+        and not re.search(r"\bHash\b", rule["name"])
+    ]
     patterns = {rule["id"]: pattern for rule in rules if (pattern := _compiled(rule["pattern"]))}
     for rule in secret:
         name = rule["id"]
-        if name not in patterns or name == "np.postgres.1":  # its last group is the host
+        if name not in patterns:
             continue
         values = set()
-        kind = "private_key" if name.startswith(("np.pem", "np.age")) else "secret"
-        for text in rule["examples"]:
+        kind = "private_key" if re.match(r"\w+\.(?:pem|age|privkey)\b", name) else "secret"
+        for text in rule.get("examples") or ():
             if (found := patterns[name].search(text)) and not _REPEATED.search(found.group()):
                 start, end = _secret_span(found)
                 values.add(text[start:end])
-                yield Sample("noseyparker", name, text, ((start, end, kind),), setting="assigned" if start else "bare")
+                yield Sample(corpus, name, text, ((start, end, kind),), setting="assigned" if start else "bare")
         for text in rule.get("negative_examples") or ():
             if not any(pattern.search(text) for other, pattern in patterns.items() if other != name):
-                yield Sample("noseyparker", name, text, ())
-        if kind == "secret" and not {"fuzzy", "generic"} & set(rule.get("categories", ("generic",))):
-            yield from _in_prose("noseyparker", name, values, partial(_found, patterns[name]))
+                yield Sample(corpus, name, text, ())
+        if kind == "secret" and not {"fuzzy", "generic"} & set(rule.get("categories", ())):
+            yield from _in_prose(corpus, name, values, partial(_found, patterns[name]))
 
 
 def _found(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.search(text) is not None
 
 
+_KINGFISHER = "data/rules"
 _NOSEYPARKER = "crates/noseyparker/data/default/builtin/rules"
 
 
@@ -220,7 +245,7 @@ _GO_TERM = re.compile(r'`[^`]*`|"(?:[^"\\\n]|\\.)*"|\b[A-Za-z_]\w*\b')
 
 
 def trufflehog(folder: Path) -> Iterator[Sample]:
-    """What each detector has to find, unless it tells an id or an address joined to it."""
+    """What each detector has to find: the secrets, without the ids and addresses that it tells with them."""
     for path in sorted((folder / _TRUFFLEHOG).glob("*/**/*_test.go")):
         code = path.read_text("utf-8")
         names = {found[1]: _go_text(found[2]) for found in _GO_NAMED.finditer(code)}
@@ -230,11 +255,37 @@ def trufflehog(folder: Path) -> Iterator[Sample]:
             wanted = [_go_value(term, names) for term in _GO_TERM.findall(told)]
             if text is None or "invalid" in case or not wanted or _REPEATED.search(text):
                 continue
-            marks = sorted(
-                {(text.index(one), text.index(one) + len(one), "secret") for one in wanted if one and one in text}
-            )
-            if marks and all(one and one in text and len(one) >= _SHORTEST for one in wanted):
+            if not all(one and one in text and len(one) >= _SHORTEST for one in wanted):
+                continue
+            spans = {_secret_part(text, text.index(one), text.index(one) + len(one)) for one in wanted if one}
+            if marks := sorted((*span, "secret") for span in spans if span):
                 yield Sample("trufflehog", source, text, tuple(marks), setting="assigned")
+
+
+_NO_SECRET_NAME = re.compile(
+    r"(?:id|user|user_?name|e?mail|account|domain|host)\\?[\"'`]?(?:>\{\w+ |[ ]?(?:=>|[-:=>])[ ]?[{\"'`]{0,2})$",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?|[A-Za-z]+")
+_CREDENTIALS = re.compile(
+    r"://[^/\s@]*:([^/\s@]+)@|(?:password|secret|sig)=([^&;\s]+)|/([A-Za-z0-9_-]{20,})$", re.IGNORECASE
+)
+_PAIR = re.compile(r"[\w.-]+:([\w-]{20,})")
+
+
+def _secret_part(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The secret of a value that a detector returns; None for the ids, users, addresses and hosts that it returns with
+    the secret that belongs to them."""
+    value = text[start:end]
+    if _ADDRESS.fullmatch(value) or _NO_SECRET_NAME.search(text, max(0, start - 40), start):
+        return None
+    if "://" in value or value.startswith("jdbc:"):
+        found = _CREDENTIALS.search(text, start, end)
+        if found is None or found[3]:
+            return found and (start, end)  # a webhook is a secret as a whole
+        return found.span(found.lastindex or 0)
+    pair = _PAIR.fullmatch(value)
+    return (start + pair.start(1), end) if pair else (start, end - value.endswith('"'))
 
 
 def _go_value(term: str, names: dict[str, str]) -> str | None:
@@ -478,6 +529,7 @@ def labelled(path: Path) -> Iterator[Sample]:
 _READERS: dict[str, Reader] = {  # what a folder holds, and who reads it
     "config/gitleaks.toml": gitleaks,
     _NOSEYPARKER: noseyparker,
+    _KINGFISHER: kingfisher,
     "detect_secrets/plugins": detect_secrets,
     _TRUFFLEHOG: trufflehog,
     "presidio-analyzer/tests": presidio,
@@ -498,7 +550,7 @@ def read_corpus(path: Path) -> Iterator[Sample]:
         if (path / inside).exists():
             return reader(path)
     raise InputError(
-        f"{path} must be a clone of gitleaks, Nosey Parker, detect-secrets, Presidio or presidio-research, or any "
-        "other clone, whose files and log are then read for false alarms: it has no .git",
+        f"{path} must be a clone of gitleaks, Nosey Parker, Kingfisher, TruffleHog, detect-secrets, Presidio or "
+        "presidio-research, or any other clone, whose files and log are then read for false alarms: it has no .git",
         field="paths",
     )

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel
 
 from ... import checks, config
-from ...agents.entries import Memories, MemoryEntry
+from ...agents.entries import MemoryEntries, MemoryEntry
 from ...agents.records import place_of
 from ...agents.space import MemorySpace
 from ...agents.types import MemoryChangeRecord, MemoryStatistics
@@ -171,7 +171,7 @@ def _retrieval_route(name: str, retrieval: Retrieval) -> Callable[..., Awaitable
 def _retrieve(
     access: Access, agent: str, method: str, form: Document, limit: int, offset: int, vectors: bool
 ) -> Response:
-    answered: Memories = getattr(_space(access, agent), method)(**form)
+    answered: MemoryEntries = getattr(_space(access, agent), method)(**form)
     found = known_entries(access, answered)
     page = found[offset : offset + limit]
     return json_response(

@@ -115,6 +115,10 @@ class ListParameters(PagedParameters, GraphParameters):
     pass
 
 
+class ContradictionsParameters(ListParameters):
+    entity: Annotated[Name | None, Field(description="Only those in which it occurs, and their rivals.")] = None
+
+
 class QueryParameters(PagedParameters, TimedParameters):
     pattern: Annotated[str, Field(min_length=1, description="?who owns ?service, ?service depends on redis")]
 
@@ -257,9 +261,9 @@ async def between(access: Reader, parameters: Annotated[BetweenParameters, Query
     response_model=documents.ContradictionsAnswer,
     summary="Pairs of facts that cannot both be true at one time",
 )
-async def contradictions(access: Reader, parameters: Annotated[ListParameters, Query()]) -> Response:
+async def contradictions(access: Reader, parameters: Annotated[ContradictionsParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        found = graph.contradictions(limit=parameters.limit + 1, offset=parameters.offset)
+        found = graph.contradictions(parameters.entity, limit=parameters.limit + 1, offset=parameters.offset)
         return parameters.page(
             "contradictions", found, lambda pair: {"first": pair.first.to_dict(), "second": pair.second.to_dict()}
         )

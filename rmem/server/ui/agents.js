@@ -1,11 +1,10 @@
 // Agents and tiers: what each agent holds where, what moves and what fades, and how well recall does in use.
 
-import {lines, shares} from "./chart.js";
-import {bytes, confirmed, count, day, field, h, later, plural, problem, replace, say, table, told, when} from "./dom.js";
+import {byTier, lines, shares} from "./chart.js";
+import {TIERS, bytes, confirmed, count, day, field, h, later, plural, problem, replace, say, table, told, when} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Agents`;
-const TIERS = {stm: t`short-term`, im: t`intermediate`, ltm: t`long-term`};
 const POLICY = {below: [0.05, t`Retention below`], max_count: ["", t`Memories at most`], max_bytes: ["", t`Bytes at most`],
   stability: [7, t`Stability, days`], importance_weight: [4, t`Weight of importance`], growth: [1.6, t`Growth by recalls`],
   min_age_days: [1, t`Youngest, days`], grace_days: [30, t`Grace, days`]};
@@ -44,7 +43,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
       stats.state_failures > 0 && [t`failures of get_state`, count(stats.state_failures)],
     ].filter(Boolean).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     h("div", {class: "columns"},
-      shares(t`By tier`, Object.fromEntries(Object.entries(stats.tier_distribution).map(([tier, n]) => [TIERS[tier], n])), null, {sorted: true}),
+      byTier(stats.tier_distribution),
       shares(t`By type`, stats.memory_type_distribution, name => address("timeline", {agent: chosen, type: name})),
       shares(t`By importance`, Object.fromEntries(Object.entries(stats.importance_histogram).filter(([, n]) => n > 0)), null, {sorted: true})),
     moves && h("p", null, t`Now ${count(moves.stm_to_im)} would move from short-term to intermediate, and ${count(moves.im_to_ltm)} on to long-term memory. `,
@@ -62,7 +61,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
       .map(([name, control]) => [name, Number(control.value)]));
     const curve = h("div", {class: "chart"}), next = h("div"), tried = h("div", {"aria-live": "polite"});
     replace(fades, h("h2", null, t`What fades, and what falls next`),
-      h("p", {class: "note"}, t`Nothing fades away by itself: a policy is tried here, and applied only when you say so.`),
+      h("p", {class: "note"}, t`Of all agents. Nothing fades away by itself: a policy is tried here, and applied only when you say so.`),
       h("form", {class: "row", onsubmit: event => { event.preventDefault(); run(); }}, Object.entries(controls).map(([name, control]) =>
         field(POLICY[name][1], control)), workspace.mayWrite && h("button", null, t`Dry run`)), tried, curve, next);
     const isLarge = Object.values(agents).reduce((sum, number) => sum + number, 0) > LARGE;

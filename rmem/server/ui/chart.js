@@ -1,9 +1,9 @@
 // Charts as SVG and as bars: what several pages draw.
 
-import {count, h, plural, s} from "./dom.js";
+import {CHART_WIDTH, TIERS, count, h, plural, s} from "./dom.js";
 import {t} from "./text.js";
 
-const WIDTH = 640, HEIGHT = 220, LEFT = 44, BOTTOM = 34, TOP = 10;
+const WIDTH = CHART_WIDTH, HEIGHT = 220, LEFT = 44, BOTTOM = 34, TOP = 10;
 
 /** Lines over an axis. A series is {name, points: [[x, y], …]}; `x` and `y` are {low, high, label: number → text, name}.
  * `guide` is a dashed line from one point to another. */
@@ -42,3 +42,7 @@ export function shares(name, counts, link, {sorted = false, shown = count} = {})
         h("dd", null, h("span", {class: "track"}, line), h("span", {class: "number"}, shown(number)))];
     })), all.length > MOST && h("p", {class: "note"}, t`and ${plural(all.length - MOST, t`other`, t`others`)}`));
 }
+
+/** Counts by tier, from the shortest to the longest. */
+export const byTier = counts => shares(t`By tier`, Object.fromEntries(Object.entries(TIERS)
+  .filter(([tier]) => tier in counts).map(([tier, name]) => [name, counts[tier]])), null, {sorted: true});

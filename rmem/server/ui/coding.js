@@ -66,7 +66,7 @@ function injection(found, address) {
   return [h("p", {class: "note"}, t`About ${count(found.tokens)} tokens; ${count(found.characters)} of ${count(found.budget)} characters.`),
     h("div", {class: "card"}, found.sections.map(one => [one.title && h("h3", null, one.title),
       h("ul", {class: "told"}, one.lines.map(line => h("li", {class: !line.told && "left"},
-        h("span", {class: "text"}, line.text), " ", h("small", null, plural(line.tokens, t`token`, t`tokens`)),
+        h("span", {class: "text"}, line.text.replace(/^- /, "")), " ", h("small", null, plural(line.tokens, t`token`, t`tokens`)),
         !line.told && h("small", null, t` – no room for it`),
         line.memory_id && [" ", h("a", {href: address("memory", {id: line.memory_id})}, t`open`)])))]))];
 }

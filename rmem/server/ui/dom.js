@@ -2,6 +2,9 @@
 
 import {t} from "./text.js";
 
+/** How wide charts are drawn, so that their words are as large on a phone. */
+export const CHART_WIDTH = Math.max(320, Math.min(960, document.documentElement.clientWidth - 40));
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, properties, children) {
@@ -45,6 +48,9 @@ export function say(text) {
   clearTimeout(say.timer);
   say.timer = setTimeout(() => { status.textContent = ""; }, 6000);
 }
+
+/** Tiers as people name them. */
+export const TIERS = {stm: t`short-term`, im: t`intermediate`, ltm: t`long-term`};
 
 const pad = number => String(number).padStart(2, "0");
 

@@ -1,10 +1,10 @@
 // The graph of facts around an entity, at a time: expand it by a click, read the sentences, see what contradicts.
 
-import {count, field, h, later, plural, problem, replace, s} from "./dom.js";
+import {CHART_WIDTH, count, field, h, later, plural, problem, replace, s} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Graph`;
-const WIDTH = 900, HEIGHT = 440, MOST = 30, STEPS = 200;
+const WIDTH = CHART_WIDTH, HEIGHT = 440, MOST = 30, STEPS = 200;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const asked = {entity: parameters.get("entity") ?? "", at: parameters.get("at") ?? "", goal: parameters.get("goal") ?? ""};
@@ -65,8 +65,6 @@ export async function show({content, parameters, workspace, address, note, isCur
   async function around() {
     const nodes = new Map(), facts = new Map(), red = new Set();
     const picture = h("div", {class: "chart"}), list = h("ul", {class: "facts"});
-    const pairs = await workspace.get("graph/contradictions", {limit: 1000});
-    for (const pair of pairs.contradictions) { red.add(pair.first.id); red.add(pair.second.id); }
     replace(body, picture, h("p", {class: "note"}, t`Choose a name to see what is connected with it too. `,
       t`Red: contradicted by another fact.`), h("h2", null, t`Facts`), list);
     await expand(asked.entity);
@@ -76,8 +74,10 @@ export async function show({content, parameters, workspace, address, note, isCur
     }
 
     async function expand(name) {
-      const found = await workspace.get("graph/neighbours", {entity: name, limit: MOST, at: asked.at});
+      const [found, pairs] = await Promise.all([workspace.get("graph/neighbours", {entity: name, limit: MOST, at: asked.at}),
+        workspace.get("graph/contradictions", {entity: name, limit: 1000})]);
       if (!isCurrent()) return;
+      for (const pair of pairs.contradictions) { red.add(pair.first.id); red.add(pair.second.id); }
       if (found.neighbours.length && !nodes.has(key(name))) nodes.set(key(name), {name, fixed: !nodes.size});
       const start = nodes.get(key(name));
       if (start) start.open = true;
@@ -170,7 +170,7 @@ function draw(nodes, facts, red, expand) {
       role: open ? undefined : "button", "aria-label": open ? undefined : t`Show what is connected with ${node.name}`,
       onclick: act, onkeydown: event => { if (event.key === "Enter") act(); }},
     s("title", null, node.name), s("circle", {cx: node.x, cy: node.y, r: node.fixed ? 9 : 6}),
-    s("text", {x: node.x, y: node.y - 11, "text-anchor": "middle"}, short(node.name, 26)));
+    s("text", {x: node.x, y: node.y > HEIGHT / 2 + 1 ? node.y + 19 : node.y - 11, "text-anchor": "middle"}, short(node.name, 26)));
   });
   return s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": t`Facts as a graph; they are listed below`},
     s("defs", null, s("marker", {id: "arrow", viewBox: "0 0 8 8", refX: 15, refY: 4, markerWidth: 7, markerHeight: 7,

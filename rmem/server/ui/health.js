@@ -2,7 +2,7 @@
 
 import {get} from "./api.js";
 import {bytes, count, day, h, plural, replace, say, table, told, when} from "./dom.js";
-import {lines, shares} from "./chart.js";
+import {byTier, lines, shares} from "./chart.js";
 import {t} from "./text.js";
 
 export const title = t`Health`;
@@ -16,7 +16,7 @@ export async function show({content, workspace, address, isCurrent}) {
   replace(content, h("h1", null, t`Health`),
     h("dl", {class: "figures"}, figures(stats).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     h("div", {class: "columns"}, shares(t`By type`, stats.by_type, name => address("timeline", {type: name})),
-      shares(t`By agent`, stats.by_agent, name => address("timeline", {agent: name})), shares(t`By tier`, stats.by_tier)),
+      shares(t`By agent`, stats.by_agent, name => address("timeline", {agent: name})), byTier(stats.by_tier)),
     growth, workspace.isAdmin && examined, pruned, members, audit);
   if (workspace.isAdmin) offerExamination();
   await Promise.all([told(growth, drawGrowth()), told(pruned, drawPruned()), told(audit, drawAudit()),
@@ -86,7 +86,7 @@ export async function show({content, workspace, address, isCurrent}) {
         verified.textContent = sound ? t`No entry was changed or taken away.` :
           t`Changed or missing: ${broken.slice(0, 20).join(", ")}.`;
       }}, t`Verify`), verified),
-    page.entries.length ? table([t`time`, t`who`, t`action`, t`memory`, t`detail`], page.entries.map(entry => [when(entry.time),
+    page.entries.length ? table([t`time`, t`who`, t`action`, t`memory`, t`detail`], page.entries.map(entry => [h("time", null, when(entry.time)),
       entry.who, entry.action, entry.memory && h("a", {href: address("memory", {id: entry.memory})}, entry.memory),
       Object.entries(entry.detail).map(([key, value]) => `${key}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
         .join(", ")]), t`Audit trail`) : h("p", {class: "note"}, t`Nothing was changed or removed yet.`),

@@ -123,8 +123,8 @@ export async function show({content, parameters, workspace, address, note, isCur
     }
     return card(hit.memory, address, {
       before: [h("span", {class: "rank"}, hit.rank), relevance(hit.relevance)],
-      stems, after: [hit.explanation && h("details", null,
-        h("summary", null, t`Why: score ${hit.score.toFixed(2)}`), parts(hit.explanation, strongest)), judged],
+      stems, after: h("div", {class: "foot"}, hit.explanation && h("details", null,
+        h("summary", null, t`Why: score ${hit.score.toFixed(2)}`), parts(hit.explanation, strongest)), judged),
     });
   }
 

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from ..capabilities import AuditEntry
+from ..capabilities import AuditEntry, AuditLog
 from .audit_chain import AuditChain, AuditHead
+from .base import SqlStore
 from .connection import Connection
+from .receipts import once
 
 _FIRST_SEAL = "0" * 32
 _KEYED = "k:"  # prefix of a seal that was made with a key
@@ -95,3 +97,32 @@ def _seal(key: bytes | None, before: str, *parts: object) -> str:
     data = json.dumps([before, *parts], ensure_ascii=False).encode()
     digest = blake2b(data, digest_size=16, key=key or b"").hexdigest()
     return digest if key is None else _KEYED + digest
+
+
+class SqlAuditLog(AuditLog, SqlStore):
+    """The audit log as a capability of a store."""
+
+    def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
+        key, ids = self.audit_chain.key(make=True), list(memories)
+
+        def work(connection: Connection) -> AuditHead | None:
+            return append(connection, key, who, action, ids, **detail)
+
+        self.audit_chain.save(once(self.write, "record", work, lambda _: None, lambda *_: None))
+
+    def audit(
+        self,
+        *,
+        memory: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> list[AuditEntry]:
+        return self.read(lambda connection: entries(connection, memory=memory, since=since, limit=limit, before=before))
+
+    def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
+        return self.read(lambda connection: after(connection, number, actions, limit))
+
+    def accept_audit(self, who: str) -> None:
+        self.audit_chain.save(self.read(last_head), back=True)
+        self.record(who, "accept audit log")

@@ -90,7 +90,7 @@ def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | No
             raise segments.BadSegment(f"its vectors have {codes.shape[1]} numbers, those of the store {dimension}")
         segments.absorb(index, segment)
 
-    index.reserve(sum(span[2] for span in chain_of(connection)) + 1024)
+    index.reserve(sum(span[2] for span in chain_of(connection)) + segments.SPARE_ROWS)
     return load_chain(connection, absorb)
 
 

@@ -18,6 +18,8 @@ from ...errors import StoreError
 from ...facts.model import FactEdges, FoundFact, StoredFact, flags_of, name_id
 from ...facts.relations import relation_id
 from ...models import Memory
+from ..capabilities import FactTable
+from .base import Result, SqlStore
 from .connection import Connection
 
 COLUMNS = (
@@ -184,3 +186,52 @@ def edges(connection: Connection, vault: Vault, shown: Callable[[int, str | None
 def count(connection: Connection) -> int:
     found = connection.execute("SELECT count(*) FROM facts").fetchone()
     return 0 if found is None else int(found[0])
+
+
+class SqlFacts(FactTable, SqlStore):
+    """The facts as a capability of a store."""
+
+    def facts_about(
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        *,
+        after: tuple[int, int] | None = None,
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> list[StoredFact]:
+        return self._read_facts(
+            lambda connection: read(
+                connection,
+                self.vault,
+                subjects=subjects,
+                relations=relations,
+                objects=objects,
+                after=after,
+                newest=newest,
+                limit=limit,
+            )
+        )
+
+    def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
+        return self._read_facts(lambda connection: read(connection, self.vault, seqs=seqs)) if seqs else []
+
+    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
+        return (
+            self._read_facts(lambda connection: read(connection, self.vault, memories=memory_ids)) if memory_ids else []
+        )
+
+    def known_names(self, ids: Sequence[int]) -> dict[int, str]:
+        return self._read_facts(lambda connection: known(connection, self.vault, ids))
+
+    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
+        return self._read_facts(lambda connection: edges(connection, self.vault, shown))
+
+    def fact_count(self) -> int:
+        return self.read(count)
+
+    def _read_facts(self, work: Callable[[Connection], Result]) -> Result:
+        """Read facts; raise if the given key is not that of the encrypted ones."""
+        self.vault.check()
+        return self.read(work)

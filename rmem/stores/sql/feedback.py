@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple
 
-from ...feedback import FEEDBACK_REMOVED, Feedback, new_token
+from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
+from ..capabilities import FeedbackTable
+from .base import SqlStore
 from .connection import Connection
 
 _COLUMNS = "recall, memory, question, agent, type, rank, score, useful, time"
@@ -36,3 +38,25 @@ def remove(connection: Connection, feedback: Sequence[Feedback]) -> None:
 def forget(connection: Connection, memory_id: str) -> None:
     if connection.execute("DELETE FROM judgements WHERE memory = ?", (memory_id,)).rowcount:
         connection.execute("UPDATE notes SET value = ? WHERE key = ?", (new_token(), FEEDBACK_REMOVED))
+
+
+class SqlFeedback(FeedbackTable, SqlStore):
+    """The feedback as a capability of a store."""
+
+    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            write(connection, feedback)
+            connection.execute(self.dialect.set_meta, (FEEDBACK_ADDED, new_token()))
+
+        self.write(work)
+
+    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
+        def work(connection: Connection) -> None:
+            remove(connection, feedback)
+            connection.execute(self.dialect.set_meta, (FEEDBACK_REMOVED, new_token()))
+
+        if feedback:
+            self.write(work)
+
+    def feedback(self, since: float | None = None) -> list[Feedback]:
+        return self.read(lambda connection: read(connection, since))

@@ -385,7 +385,7 @@ class SqliteFile(Forking):
 
         if self._forking is _Forking.IN_USE and not self._closed:
             # SQLite believes that this process holds the locks of its parent: the file must not be used here again.
-            for connection in (*self._idle, *[one for _, one in self._used.values()], self._writer):
+            for connection in (*self._idle, *[used for _, used in self._used.values()], self._writer):
                 pythonapi.Py_IncRef(py_object(connection))  # nor may garbage collection close them
             with suppress(OSError):
                 found = self.path.stat()

@@ -14,7 +14,7 @@ from .connection import Connection
 from .encrypted_rows import Seal
 
 _FETCH = 500  # ids in one statement
-_LAST_STEP = f"SELECT max(step) FROM memories WHERE agent = ? AND step <= {2**63 - 1}"  # a damaged one may be a text
+LAST_STEP = f"SELECT max(step) FROM memories WHERE agent = ? AND step <= {2**63 - 1}"  # a damaged one may be a text
 
 Insert = Callable[[list[tuple[Memory, Derived, tuple[Any, ...]]]], None]
 """Writes rows: memories, what was derived from them, and the values of rows.COLUMNS."""
@@ -76,7 +76,7 @@ def _fill_steps(connection: Connection, memories: Sequence[Memory]) -> None:
         agent = memory.agent_id
         if memory.step_number < 0:
             if agent not in read_agents:
-                (last,) = connection.execute(_LAST_STEP, (agent,)).fetchone()
+                (last,) = connection.execute(LAST_STEP, (agent,)).fetchone()
                 steps[agent] = max(steps.get(agent, 0), 0 if last is None else last + 1)
                 read_agents.add(agent)
             memory.step_number = steps[agent]

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import local
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ... import checks
 from ...crypto.encryption import Encryption
@@ -31,26 +31,34 @@ from ...index.analyser import VERSION as ANALYSER
 from ...index.candidate_source import CandidateSource
 from ...index.filtered_rows import FilteredRows, FilteredRowsCache
 from ...index.recall_index import RecallIndex
-from ...index.text_features import SEALED
 from ...index.vocabulary import WordVectors
-from ...models import TIERS, Memory
+from ...models import Memory
 from ..base import ORDERS, Order, Progress, ReplicaState, StoreStats
 from ..indexed import Derived, derive
 from ..vectors import Vector, check_vectors
-from . import audit, dictionaries, inserts, postgres_rows, postgres_search
+from . import audit, dictionaries, inserts, postgres_rows, postgres_search, postgres_storage
 from . import keys as data_keys
+from .base import StoreDialect
 from .connection import Connection as AnyConnection
 from .encrypted_rows import Seal
 from .postgres_filters import Condition, condition
-from .postgres_index import SNAPSHOT_KEYS, Follower, TenantSnapshot, TenantState, dimension_of, read_snapshot, state
+from .postgres_index import (
+    SNAPSHOT_KEYS,
+    TenantFollower,
+    TenantSnapshot,
+    TenantState,
+    dimension_of,
+    read_snapshot,
+    state,
+)
 from .postgres_link import Address, PostgresConnection, PostgresLink
 from .postgres_replicas import STALENESS, Replicas
-from .postgres_schema import SCHEMA, prepare
+from .postgres_schema import prepare
 from .postgres_search import PostgresCandidates
 from .postgres_vectors import HnswIndex
 from .postgres_writer import PostgresWriter
 from .receipts import put_once
-from .records import SqlRecords, StoreDialect
+from .records import SqlRecords
 
 log = logging.getLogger(__name__)
 
@@ -59,19 +67,6 @@ Result = TypeVar("Result")
 HELD_UP_TO = 20_000  # rows of a tenant that are indexed in memory
 _MAX_RETRIES = 50  # of a read for which the index is already newer
 _PRUNE_FROM, _CHANGES_KEPT = 2048, 8192  # writes between two prunings of the change log, and entries kept
-_SCRUBBED = (
-    "memories",
-    "postings",
-    "words",
-    "trash",
-    "access",
-    "judgements",
-    "changes",
-    "dictionaries",
-    "notes",
-    "facts",
-)
-_REWRITTEN = 256 * 1024 * 1024  # bytes of tables that are rewritten: takes seconds
 _MAX_AGENT_INDEXES = 8  # of large tenants
 _ORDERS: dict[Order, str] = {
     "oldest": "m.time, m.seq",
@@ -139,9 +134,11 @@ class PostgresRecordStore(SqlRecords, Forking):
         on_commit = None if self._replicas is None else self._replicas.on_commit
         self._writer = PostgresWriter(self._link, self._frame, self.touches, self.dialect.touch, on_commit)
         self._reading = _ReadTransaction()
-        self._all_rows = Follower(self.index)
+        self._all_rows = TenantFollower(self.index)
         self._unpruned = 0  # writes since the change log was shortened
-        self._agent_indexes: OrderedDict[tuple[str, ...] | None, tuple[Follower, FilteredRowsCache]] = OrderedDict()
+        self._agent_indexes: OrderedDict[tuple[str, ...] | None, tuple[TenantFollower, FilteredRowsCache]] = (
+            OrderedDict()
+        )
         self._agent_indexes_lock = new_lock()
         self.vocabulary = postgres_search.TenantVocabulary(self.word_vectors)
         self.hnsw = HnswIndex(self.address, self._frame)
@@ -320,29 +317,10 @@ class PostgresRecordStore(SqlRecords, Forking):
         return done
 
     def describe(self) -> str:
-        version, vectors = self.read(
-            lambda connection: _row(
-                connection,
-                "SELECT current_setting('server_version'), "
-                "(SELECT extversion FROM pg_extension WHERE extname = 'vector')",
-            )
-        )
-        return f"PostgreSQL {version} with pgvector {vectors}"
+        return self.read(postgres_storage.describe)
 
     def check_storage(self) -> tuple[str, bool, str]:
-        """Check the tables that triggers maintain. Check the server's pages by pg_amcheck."""
-        wrong = self.read(
-            lambda connection: _row(
-                connection,
-                "SELECT h.rows - (SELECT count(*) FROM memories), "
-                "h.length - (SELECT coalesce(sum(length), 0) FROM memories), "
-                "(SELECT count(*) FROM postings) - (SELECT count(DISTINCT (m.seq, u.term)) "
-                "FROM memories m, unnest(m.lexemes) u(term)) FROM heads h",
-            )
-        )
-        names = ("rows", "words", "postings")
-        bad = [f"{int(number):+,} {name}" for name, number in zip(names, wrong, strict=True) if number]
-        return "counters", not bad, ", ".join(bad) + " counted wrongly" if bad else "as the rows are"
+        return self.read(postgres_storage.check_counters)
 
     def compact(self) -> None:
         """Update statistics and indexes for the newest rows."""
@@ -352,21 +330,7 @@ class PostgresRecordStore(SqlRecords, Forking):
     def scrub(self, *, rewrite: bool = False) -> None:
         """Rewrite the tables without the removed rows, or only vacuum them if they are large and others would wait. The
         server's write-ahead log and backups are the responsibility of its operator."""
-        sizes = ", ".join(f"pg_total_relation_size('{name}')" for name in _SCRUBBED)
-        found = self.read(lambda connection: connection.execute(f"SELECT {sizes}").fetchone())
-        tables = ", ".join(_SCRUBBED)
-        try:
-            if found is None or sum(found) > _REWRITTEN:
-                raise StoreBusyError("the tables are too large to be written anew while others use them")
-            self._link.maintain(self._frame, f"VACUUM (FULL, ANALYZE) {tables}")
-        except StoreBusyError as error:
-            self._link.maintain(self._frame, f"VACUUM {tables}")
-            log.warning(
-                "what was removed may be read from the files of PostgreSQL until it uses their places again (%s); "
-                "VACUUM FULL of the tables in the schema %s clears them, while nobody can use them",
-                error,
-                SCHEMA,
-            )
+        postgres_storage.scrub(self._link, self._frame)
         self._unscrubbed = False
 
     def broken_audit(self) -> list[int]:
@@ -419,10 +383,10 @@ class PostgresRecordStore(SqlRecords, Forking):
 
         return self.read(work)
 
-    def _follow(self, follower: Follower) -> None:
+    def _follow(self, follower: TenantFollower) -> None:
         self.read(lambda connection: self._catch_up(connection, follower, self._snapshot(connection)))
 
-    def _catch_up(self, connection: PostgresConnection, follower: Follower, now: TenantSnapshot) -> None:
+    def _catch_up(self, connection: PostgresConnection, follower: TenantFollower, now: TenantSnapshot) -> None:
         if not follower.is_behind(now.state):
             return
         with follower.index.lock:
@@ -442,7 +406,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             found = self._agent_indexes.pop(key, None)
             if found is None:
                 index = RecallIndex(self.word_vectors)
-                found = Follower(index, key), FilteredRowsCache(index, self)
+                found = TenantFollower(index, key), FilteredRowsCache(index, self)
             self._agent_indexes[key] = found  # most recently used last
             if len(self._agent_indexes) > _MAX_AGENT_INDEXES:
                 self._agent_indexes.popitem(last=False)
@@ -519,36 +483,11 @@ class PostgresRecordStore(SqlRecords, Forking):
         return [(memory, scores[seq]) for seq, memory in self.memories_at(list(scores))]
 
     def stats(self) -> StoreStats:
-        return self.read(self._stats)
+        def work(connection: PostgresConnection) -> StoreStats:
+            self.vault.follow(data_keys.read(connection))
+            return postgres_storage.read_stats(connection)
 
-    def _stats(self, connection: PostgresConnection) -> StoreStats:
-        self.vault.follow(data_keys.read(connection))
-
-        def count_by(column: str) -> dict[str, int]:
-            sql = f"SELECT {column}, count(*) FROM memories GROUP BY 1 ORDER BY 2 DESC, 1"
-            return dict(connection.execute(sql).fetchall())
-
-        (memories, sessions, oldest, newest, vectors, encrypted, size) = _row(
-            connection,
-            "SELECT count(*), count(DISTINCT run), min(time), max(time), count(vector), "
-            f"count(*) FILTER (WHERE flags & {SEALED} <> 0), coalesce(sum(pg_column_size(m.*)), 0)::bigint "
-            "FROM memories m",
-        )
-        tiers = count_by("tier")
-        return StoreStats(
-            memories=memories,
-            by_agent=count_by("agent"),
-            by_type=count_by("type"),
-            by_tier={tier: tiers[tier] for tier in TIERS if tier in tiers},
-            sessions=sessions,
-            oldest=oldest,
-            newest=newest,
-            vectors=vectors,
-            dimension=dimension_of(connection) if vectors else None,
-            words=_row(connection, "SELECT count(*) FROM words")[0],
-            encrypted=encrypted,
-            bytes=size,
-        )
+        return self.read(work)
 
     def close(self) -> None:
         if self._link.closed:
@@ -567,12 +506,6 @@ class PostgresRecordStore(SqlRecords, Forking):
 
 class _IndexIsNewer(Exception):
     """The index is newer than this thread's transaction, because of another thread."""
-
-
-def _row(connection: PostgresConnection, sql: str) -> tuple[Any, ...]:
-    found = connection.execute(sql).fetchone()
-    assert found is not None
-    return found
 
 
 def _tenant(option: str | None, written: str | None) -> str:

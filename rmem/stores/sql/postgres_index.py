@@ -76,7 +76,7 @@ def _first_change(connection: PostgresConnection, now: TenantState) -> int:
     return now.change + 1 if found is None or found[0] is None else int(found[0])
 
 
-class Follower:
+class TenantFollower:
     """An index of all rows of a tenant, or of those of some agents."""
 
     def __init__(self, index: RecallIndex, agents: Sequence[str] | None = None) -> None:

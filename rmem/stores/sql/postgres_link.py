@@ -23,6 +23,7 @@ from ...errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
 )
+from . import postgres_arrays
 from .postgres_pool import (
     CONNECT_OPTIONS,
     SNAPSHOT,
@@ -91,6 +92,10 @@ class PostgresConnection:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[tuple[Any, ...]]:
         return self.raw.execute(_translate(sql), parameters, binary=True)
+
+    def execute_numbered(self, sql: bytes, parameters: Sequence[Any]) -> None:
+        """Run a statement whose parameters are written `$1`: long ones take longer to translate than to run."""
+        psycopg.RawCursor(self.raw).execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         with self.raw.cursor() as cursor:
@@ -166,7 +171,12 @@ def _quote(text: str) -> str:
     return psycopg.sql.Literal(text).as_string()
 
 
-_PROFILE = ConnectionProfile(12, b"SET jit = off; SET idle_in_transaction_session_timeout = '10min'", register_vector)
+def _register(raw: Raw) -> None:
+    register_vector(raw)
+    postgres_arrays.register(raw)
+
+
+_PROFILE = ConnectionProfile(12, b"SET jit = off; SET idle_in_transaction_session_timeout = '10min'", _register)
 
 
 class PostgresLink(PooledDatabase[PostgresConnection]):

@@ -17,6 +17,7 @@ from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
 from . import facts, rows
+from .postgres_arrays import Array
 from .postgres_link import PostgresConnection
 
 READ = rows.READ.replace(  # one by one, by the key: before there are statistics the planner would read all counts
@@ -68,14 +69,15 @@ def insert_again(connection: PostgresConnection, seq: int, dimension: int | None
 def _write(connection: PostgresConnection, whole: Sequence[tuple[Any, ...]]) -> None:
     for start in range(0, len(whole), _BATCH):
         part = whole[start : start + _BATCH]
-        connection.execute(_insert_sql(len(part)), [value for row in part for value in row])
+        connection.execute_numbered(_insert_sql(len(part)), [value for row in part for value in row])
 
 
 @lru_cache(_BATCH)
-def _insert_sql(count: int) -> str:
+def _insert_sql(count: int) -> bytes:
     columns = (*rows.COLUMNS, *_EXTRA)
-    row = f"({', '.join('?' * len(columns))})"
-    return f"INSERT INTO memories ({', '.join(columns)}) VALUES {', '.join([row] * count)}"
+    firsts = range(1, count * len(columns) + 1, len(columns))
+    values = [f"({', '.join(f'${first + at}' for at in range(len(columns)))})" for first in firsts]
+    return f"INSERT INTO memories ({', '.join(columns)}) VALUES {', '.join(values)}".encode()
 
 
 def _extra(
@@ -101,15 +103,16 @@ def embed(connection: PostgresConnection, dimension: int | None) -> None:
         last = batch[-1][0]
 
 
-def lexemes_of(derived: Derived, actor: str | None) -> tuple[list[int], list[int], int, int]:
+def lexemes_of(derived: Derived, actor: str | None) -> tuple[Array, Array, int, int]:
     """Return all terms and attribute hashes of a row, how often it holds each (attributes: 0 times), its length, and
     how many are terms."""
     terms = derived.terms
     spoken = None if actor is None else plain(actor)
     acting = np.array([actor_hash(spoken)] if spoken else [], np.uint64)
-    lexemes = signed(np.concatenate([terms.hashes, np.frombuffer(derived.attribute_hashes, HASH), acting]))
-    counts = [*terms.counts.tolist(), *([0] * (len(lexemes) - terms.size))]
-    return lexemes, counts, terms.length, terms.size
+    lexemes = np.concatenate([terms.hashes, np.frombuffer(derived.attribute_hashes, HASH), acting])
+    counts = np.zeros(len(lexemes), np.int32)
+    counts[: terms.size] = terms.counts
+    return Array(lexemes.astype(np.uint64, copy=False).view(np.int64)), Array(counts), terms.length, terms.size
 
 
 def actor_hash(spoken: str) -> int:

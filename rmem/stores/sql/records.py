@@ -1,57 +1,47 @@
-"""SqlRecords, the base class of the SQL stores: reads and writes rows by statements that both databases accept.
+"""SqlRecords, the base class of the SQL stores: reads and writes memories by statements that both databases accept.
 Transactions, inserts and updates of the index differ for each store."""
 
 from __future__ import annotations
 
 import logging
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ... import checks, config
+from ... import checks
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
 from ...facts import VERSION as FACTS
-from ...facts.model import FactEdges, StoredFact
-from ...feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.recall_index import RecallIndex
 from ...index.vocabulary import WordVectors
 from ...models import TIERS, Embeddings, Memory
 from .. import packing
-from ..base import Edit, Edited, Progress, SetAside, Size, Trace
-from ..capabilities import (
-    AuditEntry,
-    AuditLog,
-    Counters,
-    FactTable,
-    FeedbackTable,
-    Trash,
-    VectorFeed,
-    VectorRow,
-    VectorState,
-)
+from ..base import Edit, Edited, Progress, Size
+from ..capabilities import Counters
 from ..indexed import Derived, IndexedStore, derive
 from ..packing import Codec
 from ..touches import Touches
 from ..vectors import EmbedderIdentity, Vector, check_dimension, check_vector_format, check_vectors, first_vector
 from . import audit, dictionaries, encrypted_rows, facts, inserts, removal, rows
-from . import feedback as feedback_rows
 from . import keys as data_keys
+from .audit import SqlAuditLog
 from .audit_chain import AuditChain, AuditHead
+from .base import Result
 from .connection import Connection
 from .encrypted_rows import Seal
-from .receipts import forget_ids, once
+from .facts import SqlFacts
+from .feedback import SqlFeedback
+from .receipts import once
+from .removal import SqlRemoval
+from .vector_feed import SqlVectorFeed
 
 log = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
 
 _MOVE = f"UPDATE memories SET tier = ?, level = ?, {', '.join(f'{name} = ?' for name in rows.BODY)} WHERE seq = ?"
 _REWRITE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in rows.BODY + rows.DERIVED)} WHERE seq = ?"
@@ -60,20 +50,8 @@ _FEW = 8  # of which there is a statement for each number
 _KIND = f"SELECT key, value FROM notes WHERE key IN {rows.KIND}"
 
 
-class StoreDialect(NamedTuple):
-    """The statements that differ between databases."""
-
-    touch: str  # last, count, id
-    set_meta: str  # key, value
-    read: str = rows.READ
-
-
-class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed, IndexedStore):
+class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, Counters, IndexedStore):
     """A store with the tables of `stores/migrations.py`."""
-
-    dialect: ClassVar[StoreDialect]
-    changes_kept: ClassVar[int]
-    """How many of the latest entries of the change log are kept at least."""
 
     def __init__(self, word_vectors: WordVectors | None, encryption: Encryption | Literal[False] | None) -> None:
         super().__init__(word_vectors)
@@ -88,14 +66,6 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         self._checked_format: tuple[Mapping[str, str], EmbedderIdentity | None, int | None] | None = (
             None  # what _check_vector_format saw last
         )
-
-    @abstractmethod
-    def read(self, work: Callable[[Connection], Result]) -> Result:
-        """Run `work`, which only reads."""
-
-    @abstractmethod
-    def write(self, work: Callable[[Connection], Result]) -> Result:
-        """Run `work` in a transaction, perhaps shared with other threads; durable when this returns."""
 
     @abstractmethod
     def append(
@@ -205,15 +175,6 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         row = connection.execute(f"{self.dialect.read} WHERE m.id = ?", (memory_id,)).fetchone()
         return None if row is None else rows.to_memory(row, self.codec)
 
-    def on_write(self, number: int) -> None:
-        """Maintain derived data; called with the number of rows that were written, moved or removed."""
-
-    def _read_back(self, connection: Connection, keys: Sequence[str]) -> list[Memory]:
-        """Return the existing memories among some ids, as they are now."""
-        sql = f"{self.dialect.read} WHERE m.id = ?"
-        found = (connection.execute(sql, (key,)).fetchone() for key in keys)
-        return [rows.to_memory(row, self.codec) for row in found if row is not None]
-
     def move(self, keys: Sequence[str], tier: str, vectors: Mapping[str, Vector] | None = None) -> int:
         checks.one_of("tier", tier, TIERS)
         given = vectors or {}
@@ -303,111 +264,8 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
     def _wrapped_keys(self) -> list[WrappedKey]:
         return self.read(data_keys.read)
 
-    def forget_many(self, keys: Sequence[str]) -> int:
-        return len(self.erase(keys, who="store", reason="forget")) if keys else 0
-
-    def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
-        detail, key = _because(reason), self.audit_chain.key(make=True)
-
-        def work(connection: Connection) -> tuple[list[str], AuditHead | None]:
-            gone = removal.remove(connection, keys)
-            trashed = removal.empty(connection, None, keys)
-            removed = [*gone, *trashed]
-            if not named:
-                forget_ids(connection, removed)
-            return removed, removal.log_removal(connection, key, who, "forget", removed, named=named, **detail)
-
-        found: list[str]
-        if named:  # a receipt contains ids
-            found, head = once(self.write, "erase", work, lambda done: done[0], lambda _, kept: (kept, None))
-        else:
-            found, head = self.write(work)
-        self.audit_chain.save(head)
-        self._unscrubbed |= bool(found)
-        self.on_write(len(found))
-        return found
-
     def repack(self, on_progress: Progress | None = None) -> None:
         dictionaries.replace(self, on_progress)
-
-    def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
-        detail, key = _because(reason), self.audit_chain.key(make=True)
-
-        def work(connection: Connection) -> tuple[list[str], AuditHead]:
-            gone = removal.set_aside(connection, self.codec, keys, time.time(), until)
-            return gone, removal.log_removal(connection, key, who, "set aside", gone, **detail)
-
-        found, head = self.write(work)
-        self.audit_chain.save(head)
-        self._unscrubbed |= bool(found)
-        self.on_write(len(found))
-        return found
-
-    def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
-        detail, key = _because("restore"), self.audit_chain.key(make=True)
-
-        def work(connection: Connection) -> tuple[list[Memory], AuditHead | None]:
-            memories = removal.restore(connection, self.codec, keys)
-            ids = [memory.memory_id for memory in memories]
-            head = removal.log_removal(connection, key, who, "restore", ids, **detail)
-            derived = [derive(memory, with_facts=True) for memory in memories]
-            return self.insert(connection, memories, derived)[0] if memories else [], head
-
-        found, head = once(
-            self.write,
-            "put back",
-            work,
-            lambda done: [memory.memory_id for memory in done[0]],
-            lambda connection, kept: (self._read_back(connection, kept), None),
-        )
-        self.audit_chain.save(head)
-        self.on_write(len(found))
-        return found
-
-    def aside(self) -> list[SetAside]:
-        return self.read(lambda connection: removal.list_trash(connection, self.codec))
-
-    def empty_trash(self, now: float, *, who: str) -> list[str]:
-        detail, key = _because("grace period over"), self.audit_chain.key(make=True)
-
-        def work(connection: Connection) -> tuple[list[str], AuditHead]:
-            gone = removal.empty(connection, now)
-            return gone, removal.log_removal(connection, key, who, "forget", gone, **detail)
-
-        found, head = self.write(work)
-        self.audit_chain.save(head)
-        return found
-
-    def traces(self) -> Iterator[Trace]:
-        self.flush()
-        yield from self.read(lambda connection: list(removal.traces(connection, self.codec)))
-
-    def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
-        key, ids = self.audit_chain.key(make=True), list(memories)
-
-        def work(connection: Connection) -> AuditHead | None:
-            return audit.append(connection, key, who, action, ids, **detail)
-
-        self.audit_chain.save(once(self.write, "record", work, lambda _: None, lambda *_: None))
-
-    def audit(
-        self,
-        *,
-        memory: str | None = None,
-        since: float | None = None,
-        limit: int | None = None,
-        before: int | None = None,
-    ) -> list[AuditEntry]:
-        return self.read(
-            lambda connection: audit.entries(connection, memory=memory, since=since, limit=limit, before=before)
-        )
-
-    def changed_after(self, number: int, actions: Sequence[str], limit: int) -> list[AuditEntry]:
-        return self.read(lambda connection: audit.after(connection, number, actions, limit))
-
-    def accept_audit(self, who: str) -> None:
-        self.audit_chain.save(self.read(audit.last_head), back=True)
-        self.record(who, "accept audit log")
 
     def touch(self, keys: Sequence[str], when: float) -> None:
         if self.touches.add(keys, when):
@@ -438,74 +296,7 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
 
         return self.write(work)
 
-    def add_feedback(self, feedback: Sequence[Feedback]) -> None:
-        def work(connection: Connection) -> None:
-            feedback_rows.write(connection, feedback)
-            connection.execute(self.dialect.set_meta, (FEEDBACK_ADDED, new_token()))
-
-        self.write(work)
-
-    def remove_feedback(self, feedback: Sequence[Feedback]) -> None:
-        def work(connection: Connection) -> None:
-            feedback_rows.remove(connection, feedback)
-            connection.execute(self.dialect.set_meta, (FEEDBACK_REMOVED, new_token()))
-
-        if feedback:
-            self.write(work)
-
-    # Facts
-
-    def facts_about(
-        self,
-        subjects: Sequence[int] = (),
-        relations: Sequence[int] = (),
-        objects: Sequence[int] = (),
-        *,
-        after: tuple[int, int] | None = None,
-        newest: bool = False,
-        limit: int | None = None,
-    ) -> list[StoredFact]:
-        return self._read_facts(
-            lambda connection: facts.read(
-                connection,
-                self.vault,
-                subjects=subjects,
-                relations=relations,
-                objects=objects,
-                after=after,
-                newest=newest,
-                limit=limit,
-            )
-        )
-
-    def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
-        return self._read_facts(lambda connection: facts.read(connection, self.vault, seqs=seqs)) if seqs else []
-
-    def facts_of(self, memory_ids: Sequence[str]) -> list[StoredFact]:
-        return (
-            self._read_facts(lambda connection: facts.read(connection, self.vault, memories=memory_ids))
-            if memory_ids
-            else []
-        )
-
-    def known_names(self, ids: Sequence[int]) -> dict[int, str]:
-        return self._read_facts(lambda connection: facts.known(connection, self.vault, ids))
-
-    def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
-        return self._read_facts(lambda connection: facts.edges(connection, self.vault, shown))
-
-    def fact_count(self) -> int:
-        return self.read(facts.count)
-
-    def _read_facts(self, work: Callable[[Connection], Result]) -> Result:
-        """Read facts; raise if the given key is not that of the encrypted ones."""
-        self.vault.check()
-        return self.read(work)
-
     # Reading
-
-    def feedback(self, since: float | None = None) -> list[Feedback]:
-        return self.read(lambda connection: feedback_rows.read(connection, since))
 
     def _fetch_rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Run a statement for many values, some at a time in the place of its `{}`; return all rows."""
@@ -520,21 +311,19 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
         return self.read(work)
 
     def get_many(self, keys: Sequence[str]) -> list[Memory | None]:
-        found: dict[str, Memory] = {}
+        found: dict[str, Memory | None] = {}
         read = rows.to_memory if len(keys) == 1 else rows.readable  # of many, damaged ones are skipped
         for row in self._fetch_rows(f"{self.dialect.read} WHERE m.id IN ({{}})", keys):
-            memory = read(row, self.codec)
-            if memory is not None:
-                found[row[1]] = self.touches.with_pending(memory)
+            found[row[1]] = read(row, self.codec)
+        self.touches.add_pending(found.values())
         return [found.get(key) for key in keys]
 
     def memories_at(self, seqs: Sequence[int]) -> list[tuple[int, Memory]]:
-        found: dict[int, Memory] = {}
+        found: dict[int, Memory | None] = {}
         for row in self._fetch_rows(f"{self.dialect.read} WHERE m.seq IN ({{}})", seqs):
-            memory = rows.readable(row, self.codec)
-            if memory is not None:
-                found[row[0]] = self.touches.with_pending(memory)
-        return [(seq, found[seq]) for seq in seqs if seq in found]
+            found[row[0]] = rows.readable(row, self.codec)
+        self.touches.add_pending(found.values())
+        return [(seq, memory) for seq in seqs if (memory := found.get(seq)) is not None]
 
     def ids_at(self, seqs: Sequence[int]) -> list[str]:
         found = dict(self._fetch_rows("SELECT seq, id FROM memories WHERE seq IN ({})", seqs))
@@ -555,44 +344,6 @@ class SqlRecords(AuditLog, Trash, FeedbackTable, FactTable, Counters, VectorFeed
             if vector is not None and vector.size == dimension:
                 matrix[at[seq]] = vector
         return matrix
-
-    @abstractmethod
-    def read_state(self, connection: Connection) -> tuple[int, int, int]:
-        """Return the last row, the last change and the generation."""
-
-    def vector_state(self) -> VectorState:
-        row, change, generation = self.read(self.read_state)
-        return VectorState(row, change, str(generation))
-
-    def vectors_after(self, seq: int, limit: int) -> list[VectorRow]:
-        def work(connection: Connection) -> list[VectorRow]:
-            noted = self.vector_metadata(connection).get("dimension")
-            dimension = None if noted is None else int(noted)
-            found = connection.execute(
-                "SELECT seq, vector, level, agent, session, type, actor, time FROM memories WHERE seq > ? "
-                "ORDER BY seq LIMIT ?",
-                (seq, limit),
-            ).fetchall()
-            return [
-                VectorRow(row, rows.vector_of(vector, level, dimension), *fields)
-                for row, vector, level, *fields in found
-            ]
-
-        return self.read(work)
-
-    def removed_after(self, change: int) -> tuple[list[int], int] | None:
-        def work(connection: Connection) -> tuple[list[int], int] | None:
-            _, last, _ = self.read_state(connection)
-            if last == change:
-                return [], last
-            (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
-            # Only the oldest are ever deleted, and never those within `changes_kept` of the last.
-            if change < last - self.changes_kept and (first is None or change + 1 < first):
-                return None
-            sql = "SELECT seq FROM changes WHERE n > ? AND n <= ? AND tier IS NULL ORDER BY n"
-            return [seq for (seq,) in connection.execute(sql, (change, last))], last
-
-        return self.read(work)
 
     def texts_at(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         wanted = seqs.tolist()
@@ -644,13 +395,6 @@ def _padded(values: Sequence[Any]) -> Sequence[Any]:
     """Repeat the last value up to a full batch, so that few different statements are prepared."""
     size = min(_FETCH, 1 << (len(values) - 1).bit_length()) if len(values) > _FEW else len(values)
     return [*values, *[values[-1]] * (size - len(values))]
-
-
-def _because(reason: str) -> dict[str, Any]:
-    """Return the details of a removal for the audit log: reason and token. Call it before the transaction, which
-    another thread may run."""
-    token = config.token()
-    return {"reason": reason, "token": token} if token else {"reason": reason}
 
 
 def _digest(memory_id: str) -> str:

@@ -1,23 +1,29 @@
-"""Remove memories: move them to the trash, restore them, or delete them permanently. Callers log it in the audit log in
+"""Remove memories: move them to the trash, restore them, or delete them permanently, with an entry in the audit log in
 the same transaction."""
 
 from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from struct import Struct
 from typing import Any
 from zlib import compress, decompress
 
+from ... import config
 from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
 from ..base import SetAside, Trace
+from ..capabilities import Trash
+from ..indexed import derive
 from ..packing import Codec
 from . import audit, encrypted_rows, feedback, rows
 from .audit_chain import AuditHead
+from .base import SqlStore
 from .connection import Connection
+from .receipts import forget_ids, once
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +32,7 @@ _SEALED = b"\x01"  # first byte of an encrypted memory in the trash; zlib data n
 _VERSION = Struct("<I")
 
 
-def traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
+def read_traces(connection: Connection, codec: Codec) -> Iterator[Trace]:
     """Yield the data of every memory that the forgetting curve needs."""
     newest = dict(connection.execute("SELECT agent, max(step) FROM memories GROUP BY agent").fetchall())
     found = connection.execute(
@@ -70,7 +76,7 @@ def remove(connection: Connection, keys: Sequence[str]) -> list[str]:
     return gone
 
 
-def set_aside(connection: Connection, codec: Codec, keys: Sequence[str], now: float, until: float) -> list[str]:
+def move_to_trash(connection: Connection, codec: Codec, keys: Sequence[str], now: float, until: float) -> list[str]:
     """Move memories to the trash."""
     kept: list[tuple[str, float, float, bytes]] = []
     for start in range(0, len(keys), _PART):
@@ -155,3 +161,90 @@ def log_removal(
     """Add entries to the audit log; with `named=False`, with hashes instead of ids, which may reveal a person."""
     ids = keys if named else [f"erased-{blake2b(key.encode(), digest_size=8).hexdigest()}" for key in keys]
     return audit.append(connection, seal, who, action, list(ids), **detail)
+
+
+class SqlRemoval(Trash, SqlStore):
+    """Forgetting and the trash as capabilities of a store."""
+
+    def forget_many(self, keys: Sequence[str]) -> int:
+        return len(self.erase(keys, who="store", reason="forget")) if keys else 0
+
+    def erase(self, keys: Sequence[str], *, who: str, reason: str, named: bool = True) -> list[str]:
+        detail, key = _because(reason), self.audit_chain.key(make=True)
+
+        def work(connection: Connection) -> tuple[list[str], AuditHead | None]:
+            gone = remove(connection, keys)
+            trashed = empty(connection, None, keys)
+            removed = [*gone, *trashed]
+            if not named:
+                forget_ids(connection, removed)
+            return removed, log_removal(connection, key, who, "forget", removed, named=named, **detail)
+
+        found: list[str]
+        if named:  # a receipt contains ids
+            found, head = once(self.write, "erase", work, lambda done: done[0], lambda _, kept: (kept, None))
+        else:
+            found, head = self.write(work)
+        self.audit_chain.save(head)
+        self._unscrubbed |= bool(found)
+        self.on_write(len(found))
+        return found
+
+    def set_aside(self, keys: Sequence[str], *, until: float, who: str, reason: str) -> list[str]:
+        detail, key = _because(reason), self.audit_chain.key(make=True)
+
+        def work(connection: Connection) -> tuple[list[str], AuditHead]:
+            gone = move_to_trash(connection, self.codec, keys, time.time(), until)
+            return gone, log_removal(connection, key, who, "set aside", gone, **detail)
+
+        found, head = self.write(work)
+        self.audit_chain.save(head)
+        self._unscrubbed |= bool(found)
+        self.on_write(len(found))
+        return found
+
+    def put_back(self, keys: Sequence[str], *, who: str) -> list[Memory]:
+        detail, key = _because("restore"), self.audit_chain.key(make=True)
+
+        def work(connection: Connection) -> tuple[list[Memory], AuditHead | None]:
+            memories = restore(connection, self.codec, keys)
+            ids = [memory.memory_id for memory in memories]
+            head = log_removal(connection, key, who, "restore", ids, **detail)
+            derived = [derive(memory, with_facts=True) for memory in memories]
+            return self.insert(connection, memories, derived)[0] if memories else [], head
+
+        found, head = once(
+            self.write,
+            "put back",
+            work,
+            lambda done: [memory.memory_id for memory in done[0]],
+            lambda connection, kept: (self._read_back(connection, kept), None),
+        )
+        self.audit_chain.save(head)
+        self.on_write(len(found))
+        return found
+
+    def aside(self) -> list[SetAside]:
+        return self.read(lambda connection: list_trash(connection, self.codec))
+
+    def empty_trash(self, now: float, *, who: str) -> list[str]:
+        detail, key = _because("grace period over"), self.audit_chain.key(make=True)
+
+        def work(connection: Connection) -> tuple[list[str], AuditHead]:
+            gone = empty(connection, now)
+            return gone, log_removal(connection, key, who, "forget", gone, **detail)
+
+        found, head = self.write(work)
+        self.audit_chain.save(head)
+        return found
+
+    def traces(self) -> Iterator[Trace]:
+        self.flush()
+        yield from self.read(lambda connection: list(read_traces(connection, self.codec)))
+
+
+def _because(reason: str) -> dict[str, Any]:
+    """Return the details of a removal for the audit log: reason and token. Call it before the transaction, which
+    another thread may run."""
+    token = config.token()
+    return {"reason": reason, "token": token} if token else {"reason": reason}

@@ -37,9 +37,9 @@ from .encrypted_rows import Seal
 log = logging.getLogger(__name__)
 _TOGETHER = 500  # rows that one statement reads
 
-_PLAIN = tuple(one for one in (*FIELDS, *BOOKKEEPING) if one.stored.column is not None)
+_PLAIN = tuple(field for field in (*FIELDS, *BOOKKEEPING) if field.stored.column is not None)
 BODY = ("tags", "text", "contents", "vector", "packed", "unpacked", "sealed", "key_version")
-MEMORY = (*(str(one.stored.column) for one in _PLAIN), *BODY)
+MEMORY = (*(str(field.stored.column) for field in _PLAIN), *BODY)
 _INDEX = (
     "seq", "born", "agent", "session", "type", "actor", "tier", "step", "time", "importance", "position", "flags",
     "specific", "words", "terms", "marks", "numbers", "vector", "level",
@@ -83,13 +83,13 @@ def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple
     if seal is not None:
         text, contents, tags, hidden = encrypted_rows.split(text, contents, tags, seal, level, codec)
         sealed = codec.vault.seal(memory.memory_id, hidden, seal.version)
-    told = _json(tags) if tags else None
+    tags_json = _json(tags) if tags else None
     version = None if seal is None else seal.version
     if not level or not (text or contents):
-        return told, text, _json(contents) if contents else None, vector, None, None, sealed, version
+        return tags_json, text, _json(contents) if contents else None, vector, None, None, sealed, version
     packed = codec.pack(text, contents)
     size = len(text.encode()) + len(_json(contents).encode())
-    return told, "", None, vector, packed, size, sealed, version
+    return tags_json, "", None, vector, packed, size, sealed, version
 
 
 def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes | None]:
@@ -152,20 +152,22 @@ _BESIDE = {
 }
 _POINT = "tuple[float, ...]"
 _SOUND = {"str": "type({0}) is str", "int": "type({0}) is int", "float": "(type({0}) is float or type({0}) is int)"}
-_paths = [one.path for one in _PLAIN]
+_paths = [field.path for field in _PLAIN]
 _LEVEL, _TIER = _paths.index("bookkeeping.compression_level"), _paths.index("tier")
 _CREATED = _paths.index("bookkeeping.creation_time")
 
 
-def _written(one: Field) -> str:
+def _written(field: Field) -> str:
     """Return the expression for the cell of a field of the memory `m`."""
-    return f"None if m.{one.path} is None else str(list(m.{one.path}))" if one.kind == _POINT else f"m.{one.path}"
+    return (
+        f"None if m.{field.path} is None else str(list(m.{field.path}))" if field.kind == _POINT else f"m.{field.path}"
+    )
 
 
-def _checked(one: Field, cell: str) -> str:
+def _checked(field: Field, cell: str) -> str:
     """Return the expression that checks the type of a cell, which may be wrong in a damaged file."""
-    sound = _SOUND.get(one.kind, _SOUND["str"]).format(cell)
-    return f"({cell} is None or {sound})" if one.nullable else sound
+    sound = _SOUND.get(field.kind, _SOUND["str"]).format(cell)
+    return f"({cell} is None or {sound})" if field.nullable else sound
 
 
 def _damaged(memory_id: object) -> NoReturn:
@@ -176,8 +178,8 @@ _plain_values = compile_function(["m"], f"({', '.join(map(_written, _PLAIN))})")
 _memory_from = memory_maker(
     [*_CELLS, *_BESIDE.values()],
     {
-        one.path: f"None if not {cell} else _position({cell})" if one.kind == _POINT else cell
-        for one, cell in zip(_PLAIN, _CELLS, strict=True)
+        field.path: f"None if not {cell} else _position({cell})" if field.kind == _POINT else cell
+        for field, cell in zip(_PLAIN, _CELLS, strict=True)
     }
     | _BESIDE,
     only_if=f"{' and '.join(map(_checked, _PLAIN, _CELLS))} else _damaged(c0)",

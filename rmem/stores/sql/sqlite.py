@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import local
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 from ... import checks, receipts
 from ...crypto.encryption import Encryption
@@ -19,40 +19,42 @@ from ...filters import Filter
 from ...forks import Forking, watch
 from ...index import segments
 from ...index.filtered_rows import FilteredRows
-from ...index.recall_index import IndexRow
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from .. import migrations
 from ..base import Progress, StoreStats
-from ..indexed import Derived, derive, index_row, new_id
+from ..indexed import Derived, derive, index_row
 from ..vectors import check_vectors
-from . import audit, cache, dictionaries, encrypted_rows, facts, inserts, reembed, rows
-from . import keys as data_keys
+from . import audit, cache, dictionaries, facts, inserts, reembed, rows
 from .audit_chain import AuditChain
+from .base import StoreDialect
 from .connection import Connection
 from .encrypted_rows import Seal
 from .file import DURABILITY, SqliteFile, is_undecodable, lenient
 from .receipts import put_once
-from .records import SqlRecords, StoreDialect
+from .records import SqlRecords
+from .sqlite_index import FileFollower, FileState, read_state
 from .writer import GroupWriter
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-_READ_AHEAD = 8192  # rows read into the index at a time
 _BULK = 256  # memories in one write from which on the writer updates its own index
 
-_COUNTERS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'changes')"  # not users' tables
-
-# Append a row if the id is unused, the vector metadata is unchanged and nothing is encrypted.
+_APPENDED = {name: f"?{at}" for at, name in enumerate(rows.MEMORY + rows.DERIVED, 1)}
+# Append a row with the agent's next step, unless one is given, and the id of `new_id`, if that is unused, the vector
+# metadata is unchanged and nothing is encrypted.
 _INSERT_ONE = (
-    f"INSERT INTO memories (seq, born, {', '.join(rows.MEMORY + rows.DERIVED)}) "
-    f"SELECT next.seq, next.seq, {', '.join('?' * len(rows.MEMORY + rows.DERIVED))} "
-    "FROM (SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq) AS next WHERE "
+    f"INSERT INTO memories (seq, born, {', '.join(_APPENDED)}) "
+    f"SELECT next.seq, next.seq, {', '.join((_APPENDED | {'id': 'next.id', 'step': 'next.step'}).values())} FROM "
+    f"(SELECT seq, step, {{agent}} || '-' || step || '-' || CAST({{time}} AS INTEGER) AS id FROM "
+    "(SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + 1 AS seq, "
+    f"CASE WHEN {{step}} >= 0 THEN {{step}} ELSE ifnull(({inserts.LAST_STEP.replace('?', '{agent}')}), -1) + 1 END "
+    "AS step)) AS next WHERE typeof(next.step) = 'integer' AND "
     + " AND ".join(f"(SELECT value FROM notes WHERE key = '{key}') IS ?" for key in rows.KIND)
-    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING"
-)
+    + " AND NOT EXISTS (SELECT 1 FROM keys) ON CONFLICT (id) DO NOTHING RETURNING seq, step, id"
+).format_map(_APPENDED)
 
 
 class SqliteRecordStore(SqlRecords, Forking):
@@ -84,9 +86,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file, self.touches, self.dialect.touch)
         self._snapshot = _Snapshot()
-        self._seen = _FileState(0, 0, 0)
-        self._loaded = False
-        self._distrusted: int | None = None
+        self._follower = FileFollower(self.index, self.vault, self.codec, self.use_keys)
         self._unpacked_rows: int | None = None  # rows and changes after the last segment; None before the first write
         watch(self)
 
@@ -136,46 +136,41 @@ class SqliteRecordStore(SqlRecords, Forking):
         vector, sound = memory.embeddings.full_vector, self._checked_format
         if sound is None or sound[1:] != (self.embedder_identity, None if vector is None else vector.size):
             return False
-        if memory.memory_id or memory.step_number < 0 or self.encryption is not None:
+        if memory.memory_id or self.encryption is not None:
             return False
-        memory.memory_id = new_id(memory)  # nearly always free
         values = *rows.memory_values(memory, self.codec), *rows.derived_values(derived), *map(sound[0].get, rows.KIND)
 
-        def insert(connection: sqlite3.Connection) -> int:
-            done = connection.execute(_INSERT_ONE, values)
-            if derived.facts and done.rowcount and done.lastrowid:
-                found = facts.to_rows(done.lastrowid, memory, derived.facts, self.vault, None)
+        def insert(connection: sqlite3.Connection) -> tuple[int, int, str] | None:
+            row = next(iter(connection.execute(_INSERT_ONE, values).fetchall()), None)
+            if row is not None and derived.facts:
+                found = facts.to_rows(row[0], memory, derived.facts, self.vault, None)
                 connection.executemany(facts.INSERT, found)
-            return done.rowcount
+            return row
 
         inserted = self._writer.run(insert, single=not (self.touches or derived.facts))
-        if inserted:
-            return True
-        memory.memory_id = ""
-        return False
+        if inserted is None:  # the id is taken, or another process changed the vector format
+            return False
+        _, memory.step_number, memory.memory_id = inserted
+        return True
 
     def _put_many(self, memories: Sequence[Memory], derived: Sequence[Derived]) -> list[Memory]:
         """Write memories, and add them to the index if that is up to date: reading them again costs more."""
 
         put = self._repeatable(memories, derived)
 
-        def work(connection: sqlite3.Connection) -> tuple[_FileState, list[Memory], Sequence[Derived], _FileState]:
-            before = _state(connection)
-            return before, *put(connection), _state(connection)
+        def work(connection: sqlite3.Connection) -> tuple[FileState, list[Memory], Sequence[Derived], FileState]:
+            before = read_state(connection)
+            return before, *put(connection), read_state(connection)
 
         before, kept, parts, after = self.write(work)
         try:
+            given = enumerate(zip(kept, parts, strict=True), before.row + 1)
             with self.index.lock:
-                if not self._loaded and before.row == 0:  # the file was empty
-                    self._loaded, self._seen = True, before
-                if self._loaded and self.index.whole and self._seen == before and after.change == before.change:
-                    given = enumerate(zip(kept, parts, strict=True), before.row + 1)
-                    with self.index.changing():
-                        self.index.extend(
-                            [index_row(memory, part, seq, original_seq=seq) for seq, (memory, part) in given]
-                        )
-                        self.use_keys(self.index)
-                        self._seen = after
+                self._follower.add_written(
+                    before,
+                    after,
+                    (index_row(memory, part, seq, original_seq=seq) for seq, (memory, part) in given),
+                )
         except Exception:
             log.exception("the index could not take in what was written; it is built again for the next question")
         return kept
@@ -252,122 +247,26 @@ class SqliteRecordStore(SqlRecords, Forking):
         held = self._snapshot.connection
         if held is not None:
             with self.index.lock:
-                self._reach(held)
+                self._follower.reach(held)
             return
         with self._file.reading() as connection:
-            if self._is_at(_state(connection)):
+            if self._follower.is_at(read_state(connection)):
                 return
         with self.index.lock, self._file.snapshot() as connection:
-            self._follow(connection)
+            self._follower.follow(connection)
         self._heal()
 
     def _heal(self) -> None:
         """Replace segments that could not be used."""
-        if self._distrusted is not None:
+        if self._follower.distrusted is not None:
             self._try_write_segment(1)
-
-    def _is_at(self, state: _FileState) -> bool:
-        """Whether the index is at this state of the file."""
-        return self._loaded and self.index.whole and self._seen == state
-
-    def _reach(self, snapshot: sqlite3.Connection) -> None:
-        """Bring the index and a snapshot to the same state; to a newer snapshot if another thread has updated the
-        index."""
-        now = _state(snapshot)
-        if self._is_at(now):
-            return
-        if self._loaded and self.index.whole and self._seen.is_after(now):
-            snapshot.execute("ROLLBACK")
-            snapshot.execute("BEGIN")
-        self._follow(snapshot)
-
-    def _follow(self, connection: sqlite3.Connection) -> None:
-        """Read new rows and changes into the index; rebuild it if that is not possible."""
-        now = _state(connection)
-        self.vault.follow(data_keys.read(connection))
-        known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
-        dimension = None if known is None else int(known[0])
-        anew = (
-            not self._loaded
-            or not self.index.whole
-            or now.generation != self._seen.generation
-            or self._seen.change + 1 < _first_change(connection, now)
-        )
-        with self.index.changing(anew=anew):
-            seen = self._load(connection, now, dimension) if anew else self._seen
-            self.use_keys(self.index)
-            last = seen.row
-            while last < now.row:
-                batch, last = self._read_rows(connection, last, now.row, dimension)
-                self.index.extend(batch)
-            since = (seen.change,)
-            moved = connection.execute(
-                "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since
-            ).fetchall()
-            if moved:
-                self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
-            for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
-                self.index.kill(seq)
-            if self.index.is_mostly_dead:
-                self.index.adopt(segments.compact_copy(self.index))
-            self._seen, self._loaded = now, True
-
-    def _load(self, connection: sqlite3.Connection, now: _FileState, dimension: int | None) -> _FileState:
-        """Fill the index from the segments; return the state of the file that it then has. Segments are only a cache:
-        if they are unusable, the rows are read."""
-        self.index.clear()
-        try:
-            loaded = cache.load(connection, self.index, dimension)
-        except Exception as error:
-            if not connection.in_transaction or (isinstance(error, sqlite3.Error) and not _is_damage(error)):
-                raise  # the rest would be read from another snapshot
-            log.warning("the segments are rebuilt from the rows: %s", error, exc_info=True)
-            self.index.clear()
-            loaded = cache.Loaded(0, None, 1)
-        self._distrusted = loaded.distrusted
-        return _FileState(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
-
-    def _read_rows(
-        self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
-    ) -> tuple[list[IndexRow], int]:
-        """Read the next rows for the index; return them and the number of the last one. Damaged derived columns are
-        derived again; unreadable rows are skipped."""
-        bounds = (last, end, _READ_AHEAD)
-        try:
-            batch = connection.execute(rows.READ_INDEX, bounds).fetchall()
-        except sqlite3.OperationalError as error:
-            if not is_undecodable(error):
-                raise
-            with lenient(connection):
-                batch = connection.execute(rows.READ_INDEX, bounds).fetchall()
-        found: list[IndexRow] = []
-        for row in batch:
-            try:
-                found.append(rows.to_index_row(row, dimension))
-            except (StoreError, ValueError, TypeError) as error:
-                log.warning("row %s is derived again: %s", row[0], error)
-                again = self._derive_again(connection, row[0], dimension)
-                found += [] if again is None else [again]
-        return found, batch[-1][0] if len(batch) == _READ_AHEAD else end
-
-    def _derive_again(self, connection: sqlite3.Connection, seq: int, dimension: int | None) -> IndexRow | None:
-        with lenient(connection):
-            row = connection.execute(f"{rows.READ} WHERE m.seq = ?", (seq,)).fetchone()
-            (original_seq,) = connection.execute("SELECT born FROM memories WHERE seq = ?", (seq,)).fetchone()
-        memory = rows.readable(row, self.codec)
-        if memory is None or not isinstance(original_seq, int):
-            return None
-        seal, derived = rows.seal_of(row), derive(memory)
-        if seal is not None:
-            derived = encrypted_rows.blind(derived, seal, self.vault)
-        return index_row(memory, derived, seq, original_seq, dimension)
 
     def write_segment(self, threshold: int = cache.SEGMENT_FROM) -> None:
         """Pack the rows after the last good segment into a new one, if there are at least `threshold`; pack older
         segments again if much has changed in them; prune the change log."""
         if self._file.read_only:
             return
-        distrusted, self._distrusted = self._distrusted, None
+        distrusted, self._follower.distrusted = self._follower.distrusted, None
         if distrusted is not None:
             self.write(lambda connection: cache.drop_from(connection, distrusted))
         with self._file.reading() as connection:
@@ -377,14 +276,14 @@ class SqliteRecordStore(SqlRecords, Forking):
             return
         self.refresh()
         with self.index.changing(), self._file.reading() as connection:
-            seen = self._seen
+            seen = self._follower.seen
             spans = cache.outdated(connection, seen.change, max(cache.CHANGES_FROM, self.index.alive // 2))
             packed = [segments.pack(self.index, first, last, seen.change) for first, last in spans]
             span = cache.next_span(connection, seen.row) if uncovered >= threshold else None
             fresh = None if span is None else segments.pack(self.index, *span, seen.change)
 
         def save(connection: sqlite3.Connection) -> None:
-            if _state(connection).generation == seen.generation:
+            if read_state(connection).generation == seen.generation:
                 for segment in packed:
                     cache.replace(connection, segment)
                 if fresh is not None:
@@ -411,7 +310,7 @@ class SqliteRecordStore(SqlRecords, Forking):
 
     def read_state(self, connection: Connection) -> tuple[int, int, int]:
         assert isinstance(connection, sqlite3.Connection)
-        return _state(connection)
+        return read_state(connection)
 
     def new_generation(self, connection: Connection) -> None:
         (generation,) = connection.execute("PRAGMA user_version").fetchone()
@@ -426,7 +325,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         """Delete the segments and rebuild the index from the rows."""
         self.write(cache.clear)
         with self.index.lock:
-            self._loaded = False
+            self._follower.loaded = False
         self.refresh()
         self.write_segment(1)
 
@@ -506,31 +405,3 @@ class _Snapshot(local):
     """The snapshot of this thread, if it has one."""
 
     connection: sqlite3.Connection | None = None
-
-
-class _FileState(NamedTuple):
-    """The state of a file: its last row, its last change, and how often it was re-embedded."""
-
-    row: int
-    change: int
-    generation: int
-
-    def is_after(self, other: _FileState) -> bool:
-        return (self.generation, self.row, self.change) > (other.generation, other.row, other.change)
-
-
-def _first_change(connection: sqlite3.Connection, now: _FileState) -> int:
-    """Return the oldest entry of the change log; the next number if it is empty."""
-    (first,) = connection.execute("SELECT min(n) FROM changes").fetchone()
-    return now.change + 1 if first is None else int(first)
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite could not read a part of the file."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
-
-
-def _state(connection: sqlite3.Connection) -> _FileState:
-    counters = dict(connection.execute(_COUNTERS).fetchall())
-    (generation,) = connection.execute("PRAGMA user_version").fetchone()
-    return _FileState(counters.get("memories", 0), counters.get("changes", 0), generation)

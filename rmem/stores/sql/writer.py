@@ -62,11 +62,11 @@ class GroupCommit(Forking, ABC, Generic[Link]):
         """Commit this job and all waiting ones. If this thread is interrupted, only its own job fails: the others that
         were not committed are run by their own threads."""
         waiting = [self._queue.popleft() for _ in range(len(self._queue))]
-        batch = [job, *[one for one in waiting if one is not job and not one.cancelled]]
+        batch = [job, *[other for other in waiting if other is not job and not other.cancelled]]
         self._commit(batch)
-        for one in batch[1:]:
-            if one.error is not None and not isinstance(one.error, Exception):
-                one.error, one.done = None, False
+        for other in batch[1:]:
+            if other.error is not None and not isinstance(other.error, Exception):
+                other.error, other.done = None, False
 
     @abstractmethod
     def _commit(self, batch: list[Job[Link, Any]]) -> None:
@@ -136,9 +136,9 @@ class GroupWriter(GroupCommit[sqlite3.Connection]):
                 if connection is not None and not self._file.closed and connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._touches.put_back(taken)
-                told = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+                failure = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
                 for job in batch:
-                    job.error = told if interrupted else job.error or told
+                    job.error = failure if interrupted else job.error or failure
             for job in batch:
                 job.done = True
 

@@ -18,7 +18,8 @@ from ...index.segments import Segment
 from ..catalog import Index, Table
 from ..results import Result
 
-Rows = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
+NO_ROWS: RowNumbers = np.empty(0, np.int64)
 Values = npt.NDArray[np.float64]
 T = TypeVar("T")
 
@@ -26,13 +27,14 @@ T = TypeVar("T")
 class Scores(Protocol):
     """The scores of one search operator for the rows of its table."""
 
-    def of(self, row: int) -> float | None:
-        """Return the score of a row; None if the column is NULL."""
+    @property
+    def by_row(self) -> Mapping[int | None, float | None]:
+        """The score of each row; None if the column is NULL there."""
 
-    def best(self, count: int) -> tuple[Rows, Values]:
+    def best(self, count: int) -> tuple[RowNumbers, Values]:
         """Return the rows with the highest scores, best first."""
 
-    def all(self) -> tuple[Rows, Values]:
+    def all(self) -> tuple[RowNumbers, Values]:
         """Return every row that has a score."""
 
 
@@ -48,7 +50,7 @@ class StatementPlan:
     tree: exp.Expression
     parameters: Sequence[Any] = ()
     scores: Sequence[Scores] = ()
-    candidates: Mapping[str, Rows] = field(default_factory=dict)
+    candidates: Mapping[str, RowNumbers] = field(default_factory=dict)
     timeout: float | None = None
     max_rows: int | None = None
     max_bytes: int | None = None
@@ -86,8 +88,8 @@ class TableChanges(NamedTuple):
     grows; pass it to the next call."""
 
     version: int
-    gone: Rows
-    rows: Rows
+    gone: RowNumbers
+    rows: RowNumbers
     values: list[tuple[Any, ...]]
     """The values of the columns asked for, one tuple for each of `rows`, as a Result would hold them; vectors as
     arrays."""
@@ -125,7 +127,7 @@ class SegmentStore(Protocol):
     def replace_segment(self, table: str, column: str, segment: Segment) -> None:
         """Write such a segment again."""
 
-    def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
+    def read_vectors(self, table: str, column: str, rows: RowNumbers) -> dict[int, bytes]:
         """Return vectors of rows as little-endian float32; none for deleted or NULL rows."""
 
 

@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError
 from ...forks import Forking, new_lock, watch
+from ...stores.sql.postgres_arrays import Array, VectorDumper
 from ..catalog import Column, Index, Kind, Table, Type, follow_names
 from ..deadline import time_limit
 from ..results import Result
@@ -34,10 +35,10 @@ from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, TablesLink
 from .postgres_render import RenderedStatement, render
-from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopt_value, copy_value, type_of
+from .postgres_values import COPIED, IntervalDumper, adopt_value, copy_value, type_of
 
 T = TypeVar("T")
-Rows = Sequence[Sequence[Any]]
+RowBatch = Sequence[Sequence[Any]]
 _STREAMS = 16  # each keeps a connection of its own
 
 
@@ -272,7 +273,7 @@ class PostgresEngine(Engine, Forking):
             self._version()  # raises if all tables were moved to another server
             raise
 
-    def adopt(self, table: Table, batches: Callable[[], Iterable[Rows]], numbers: Mapping[str, int]) -> None:
+    def adopt(self, table: Table, batches: Callable[[], Iterable[RowBatch]], numbers: Mapping[str, int]) -> None:
         """Create a table with its rows in one transaction. JSONB and intervals come as text; serial columns continue
         after `numbers` and their largest value."""
         place = self._words.place(table.name)

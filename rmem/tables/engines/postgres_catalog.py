@@ -112,7 +112,7 @@ def _find_tenant(connection: Connection, name: str) -> Tenant | None:
 def _create_tenant(connection: Connection, name: str) -> Tenant:
     connection.execute(_LOCK)
     connection.execute(_LAYOUT)
-    connection.execute(postgres_guards.layout().encode())
+    connection.execute(postgres_guards.create_functions().encode())
     if found := _find_tenant(connection, name):
         return found
     schema = schema_name(name)

@@ -26,6 +26,8 @@ _CONSTANT = (exp.Literal, *_PARAMETER)
 
 
 class _Guard(NamedTuple):
+    """A function of ours: its SQL types, the condition under which it refuses its arguments, and the guarded call."""
+
     name: str
     takes: str
     gives: str
@@ -34,11 +36,13 @@ class _Guard(NamedTuple):
     strict: bool = True
 
 
-def _texts(name: str, takes: str, gives: str, call: str, *, strict: bool = True) -> _Guard:
+def _text_guard(name: str, takes: str, gives: str, call: str, *, strict: bool = True) -> _Guard:
+    """Return a guard that refuses two texts by the product of their lengths."""
     return _Guard(name, takes, gives, f"octet_length($1)::bigint * octet_length($2) > {_BYTES}", call, strict)
 
 
-def _arrays(name: str, operator: str) -> _Guard:
+def _array_guard(name: str, operator: str) -> _Guard:
+    """Return a guard that refuses two arrays by the product of their lengths."""
     too_long = f"cardinality($1)::bigint * cardinality($2) > {_ELEMENTS}"
     return _Guard(name, "anyarray, anyarray", "boolean", too_long, f"$1 {operator} $2")
 
@@ -46,20 +50,20 @@ def _arrays(name: str, operator: str) -> _Guard:
 _LIKE, _ILIKE = "like", "ilike"
 _READ_JSON = _Guard("read_json", "text", "jsonb", f"octet_length($1) > {_JSON_BYTES}", "$1::jsonb")
 _BY_KEY = {
-    "strpos(text, text)": _texts("strpos", "text, text", "integer", "strpos($1, $2)"),
-    "split_part(text, text, int4)": _texts("split_part", "text, text, integer", "text", "split_part($1, $2, $3)"),
-    "replace(text, text, text)": _texts("replace", "text, text, text", "text", "replace($1, $2, $3)"),
-    "string_to_array(text, text)": _texts(
+    "strpos(text, text)": _text_guard("strpos", "text, text", "integer", "strpos($1, $2)"),
+    "split_part(text, text, int4)": _text_guard("split_part", "text, text, integer", "text", "split_part($1, $2, $3)"),
+    "replace(text, text, text)": _text_guard("replace", "text, text, text", "text", "replace($1, $2, $3)"),
+    "string_to_array(text, text)": _text_guard(
         "string_to_array", "text, text", "text[]", "string_to_array($1, $2)", strict=False
     ),
-    "string_to_array(text, text, text)": _texts(
+    "string_to_array(text, text, text)": _text_guard(
         "string_to_array", "text, text, text", "text[]", "string_to_array($1, $2, $3)", strict=False
     ),
-    "btrim(text, text)": _texts("btrim", "text, text", "text", "btrim($1, $2)"),
-    "ltrim(text, text)": _texts("ltrim", "text, text", "text", "ltrim($1, $2)"),
-    "rtrim(text, text)": _texts("rtrim", "text, text", "text", "rtrim($1, $2)"),
-    "@>(anyarray, anyarray)": _arrays("array_contains", "@>"),
-    "&&(anyarray, anyarray)": _arrays("array_overlaps", "&&"),
+    "btrim(text, text)": _text_guard("btrim", "text, text", "text", "btrim($1, $2)"),
+    "ltrim(text, text)": _text_guard("ltrim", "text, text", "text", "ltrim($1, $2)"),
+    "rtrim(text, text)": _text_guard("rtrim", "text, text", "text", "rtrim($1, $2)"),
+    "@>(anyarray, anyarray)": _array_guard("array_contains", "@>"),
+    "&&(anyarray, anyarray)": _array_guard("array_overlaps", "&&"),
     "@>(jsonb, jsonb)": _Guard(
         "json_contains",
         "jsonb, jsonb",
@@ -71,16 +75,16 @@ _BY_KEY = {
 }
 _GUARDS = (
     *_BY_KEY.values(),
-    _texts(_LIKE, "text, text", "boolean", "$1 LIKE $2"),
-    _texts(_ILIKE, "text, text", "boolean", "$1 ILIKE $2"),
+    _text_guard(_LIKE, "text, text", "boolean", "$1 LIKE $2"),
+    _text_guard(_ILIKE, "text, text", "boolean", "$1 ILIKE $2"),
     _READ_JSON,
     _Guard("interruptible", "anyelement", "anyelement", "false", "$1", strict=False),
 )
 _REFUSED = "the arguments of %s are too long: it would run for many seconds without a chance to stop it"
 
 
-def layout() -> str:
-    """The statements that make the functions."""
+def create_functions() -> str:
+    """Return the statements that create the functions."""
     lines = [f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}; GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;"]
     for guard in _GUARDS:
         strict = "STRICT" if guard.strict else ""
@@ -105,7 +109,7 @@ def guard(tree: exp.Expression, cheap_patterns: frozenset[int]) -> None:
 
 
 def pattern_parameters(tree: exp.Expression) -> list[int]:
-    """The numbers of the parameters that are patterns of LIKE."""
+    """Return the numbers of the parameters that are patterns of LIKE."""
     patterns = (node.expression.unnest() for node in tree.find_all(exp.Like, exp.ILike))
     return [int(pattern.name) for pattern in patterns if isinstance(pattern, _PARAMETER)]
 
@@ -151,7 +155,7 @@ def _guard_call(node: exp.Expression, cheap_patterns: frozenset[int]) -> bool:
 
 
 def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> bool:
-    """A column and a constant are compared by PostgreSQL itself while they are short: a call costs half a µs."""
+    """Guard LIKE. PostgreSQL itself compares a column with a constant while they are short: a call costs half a µs."""
     left, right = node.this, node.expression
     pattern = right.unnest()
     if isinstance(pattern, exp.Literal) and is_cheap_pattern(pattern.name):
@@ -161,14 +165,14 @@ def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> b
     escape = node.parent if isinstance(node.parent, exp.Escape) else None
     if escape is not None:
         right = exp.Anonymous(this="like_escape", expressions=[right, escape.expression])
-    told: exp.Expression = _call(_LIKE if isinstance(node, exp.Like) else _ILIKE, left, right)
+    guarded: exp.Expression = _call(_LIKE if isinstance(node, exp.Like) else _ILIKE, left, right)
     if all(isinstance(side.unnest(), (exp.Column, *_CONSTANT)) for side in (left, right)):
         sizes = [exp.Anonymous(this="octet_length", expressions=[side.copy()]) for side in (left, right)]
         product = exp.Mul(this=exp.Cast(this=sizes[0], to=exp.DataType.build("bigint")), expression=sizes[1])
         short = exp.LTE(this=product, expression=exp.Literal.number(_BYTES))
         plain = type(node)(this=left.copy(), expression=right.copy())
-        told = exp.Case(ifs=[exp.If(this=short, true=plain)], default=told)
-    (escape or node).replace(exp.Paren(this=exp.Not(this=told)) if node.args.get("negate") else told)
+        guarded = exp.Case(ifs=[exp.If(this=short, true=plain)], default=guarded)
+    (escape or node).replace(exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
     return True
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from sqlglot import exp, parse_one
 
 from ...errors import SqlError
+from ...stores.sql.postgres_arrays import Array
 from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
-from .base import Rows, StatementPlan, Values
+from .base import RowNumbers, StatementPlan, Values
 from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
-from .postgres_values import Array, to_driver
+from .postgres_values import to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
@@ -236,10 +237,10 @@ def _by_row(plan: StatementPlan, *, number: int, alias: str) -> Any:
     return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
-def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[Rows, Values]:
+def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[RowNumbers, Values]:
     """Return the rows that have a score, and their scores."""
     scores, narrowed = plan.scores[number], plan.candidates.get(alias)
     if narrowed is None:
         return scores.all()
-    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.of(row)) is not None]
+    found = [(row, score) for row in np.asarray(narrowed).tolist() if (score := scores.by_row[row]) is not None]
     return np.array([row for row, _ in found], np.int64), np.array([score for _, score in found], np.float64)

@@ -33,14 +33,15 @@ from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
-from .base import Engine, Packable, Rows, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
+from . import sqlite_sequences as sequences
+from .base import Engine, Packable, RowNumbers, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
-from .sqlite_functions import StatementState, Udf, current, install
+from .sqlite_functions import StatementState, current, install
 from .sqlite_layout import Compiled, Physical, parameter_values
-from .sqlite_storage import answer, bulk_writer
-from .sqlite_writes import compile_write, default_sql
+from .sqlite_storage import answer
+from .sqlite_writes import bulk_insert_sql, compile_write, default_sql, stored_rows
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class SqliteEngine(Engine):
         self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
         self._removed = False  # whether rows were changed or deleted here
-        self._given: dict[str, int] = {}  # the last numbers of serial columns in the transaction under way
+        self._serial = sequences.SerialNumbers()
 
     def close(self) -> None:
         self._file.close()
@@ -90,7 +91,7 @@ class SqliteEngine(Engine):
                 yield connection, state
                 return
             self._file.begin(self._file.timeout)
-            self._given = {}
+            self._serial.begin()
             try:
                 with translate_interrupts():
                     yield connection, state
@@ -100,7 +101,10 @@ class SqliteEngine(Engine):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._seen = (-1, {})
-                self._keep_numbers(connection)
+                if self._serial.given:
+                    self._file.begin(self._file.timeout)
+                    self._serial.keep(connection, self._physical(connection).values())
+                    connection.execute("COMMIT")
                 raise
 
     @contextmanager
@@ -194,7 +198,7 @@ class SqliteEngine(Engine):
         if sets:
             compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
             self._prepare(connection, state, compiled)
-            with self._sequences(connection, state, physical):
+            with self._serial.numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
     def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
@@ -244,7 +248,7 @@ class SqliteEngine(Engine):
             assert target is not None
             self._begin(connection, state, target)
             with (
-                self._sequences(connection, state, target),
+                self._serial.numbering(connection, state, target),
                 self._run_as_user(connection, state, compiled, plan) as values,
                 translate_constraints(self._physical(connection)),
             ):
@@ -347,13 +351,13 @@ class SqliteEngine(Engine):
                 raise NoSuchTableError(f'table "{table.name}" does not exist')
             if physical.table != table:
                 raise StaleCatalogueError(table.name)
-            sql, udfs = _bulk_sql(physical, columns)
+            sql, udfs = bulk_insert_sql(physical, columns)
             install(connection, state, udfs)
             self._begin(connection, state, physical)
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
-            with self._sequences(connection, state, physical), translate_constraints(self._physical(connection)):
+            with self._serial.numbering(connection, state, physical), translate_constraints(self._physical(connection)):
                 try:
-                    connection.executemany(sql, _stored_rows(physical.table, columns, rows))
+                    connection.executemany(sql, stored_rows(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
                     raise
                 except sqlite3.Error as error:
@@ -418,7 +422,7 @@ class SqliteEngine(Engine):
         if packed:
             self._write_cache(write)
 
-    def read_vectors(self, table: str, column: str, rows: Rows) -> dict[int, bytes]:
+    def read_vectors(self, table: str, column: str, rows: RowNumbers) -> dict[int, bytes]:
         with self._file.snapshot() as connection, translate_interrupts():
             physical = self._physical(connection).get(table)
             if physical is None or column not in physical.columns:
@@ -460,56 +464,10 @@ class SqliteEngine(Engine):
         finally:
             self._lock.release()
 
-    @contextmanager
-    def _sequences(self, connection: sqlite3.Connection, state: StatementState, physical: Physical) -> Iterator[None]:
-        """Return the numbers of serial columns. None is given twice, even after a rollback."""
-        serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
-        if not serial:
-            yield
-            return
-        state.sequences = {f"{physical.id}/{name}": 0 for name in serial}
-        for name, last in connection.execute(
-            'SELECT "column", last FROM table_sequences WHERE table_id = ?', (physical.id,)
-        ):
-            state.sequences[f"{physical.id}/{name}"] = last
-        before = dict(state.sequences)
-        try:
-            yield
-        finally:
-            given = {key: last for key, last in state.sequences.items() if last != before.get(key)}
-            self._given |= given
-        state.inside = True
-        self._save_sequences(connection, given)
-
-    def _keep_numbers(self, connection: sqlite3.Connection) -> None:
-        """Save the serial numbers that a transaction gave, after its rollback."""
-        if not self._given:
-            return
-        self._file.begin(self._file.timeout)
-        known = {str(physical.id) for physical in self._physical(connection).values()}
-        left = {key: last for key, last in self._given.items() if key.partition("/")[0] in known}
-        self._save_sequences(connection, left)
-        connection.execute("COMMIT")
-
     def numbers(self, table: str) -> dict[str, int]:
         """Return the last number of each serial column of a table."""
         with self._file.snapshot() as connection:
-            physical = self._physical(connection)[table]
-            found = connection.execute(
-                'SELECT "column", last FROM table_sequences WHERE table_id = ?', (physical.id,)
-            ).fetchall()
-        names = {stored: name for name, stored in physical.columns.items()}
-        return {names[stored]: last for stored, last in found if stored in names}
-
-    @staticmethod
-    def _save_sequences(connection: sqlite3.Connection, given: Mapping[str, int]) -> None:
-        for key, last in given.items():
-            identifier, name = key.split("/")
-            connection.execute(
-                'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
-                'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)',
-                (int(identifier), name, last),
-            )
+            return sequences.last_numbers(connection, self._physical(connection)[table])
 
 
 def _logical(tables: Mapping[str, Physical]) -> dict[str, Table]:
@@ -526,31 +484,6 @@ def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
     from dataclasses import replace
 
     return replace(physical, table=replace(physical.table, indexes=indexes))
-
-
-def _bulk_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
-    compiler = Compiler({})
-    compiler.target = physical
-    filled = [
-        column
-        for column in physical.table.columns
-        if column.name not in columns and (column.serial or column.default is not None)
-    ]
-    values = [f"?{at}" for at in range(1, len(columns) + 1)]
-    values += [default_sql(compiler, column) for column in filled]
-    names = [physical.columns[name] for name in [*columns, *(column.name for column in filled)]]
-    sql = f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
-    return sql, list(compiler.udfs.values())
-
-
-def _stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    writers = []
-    for name in columns:
-        column = table.column(name)
-        assert column is not None
-        writers.append(bulk_writer(column))
-    for row in rows:
-        yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
 
 
 def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:

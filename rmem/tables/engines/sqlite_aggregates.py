@@ -18,7 +18,7 @@ from ...errors import RemanenceError, SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
 from ..sql.expression_types import type_of
-from ..sql.functions import Call
+from ..sql.functions import FunctionCall
 from ..sql.literals import EXACT
 from ..sql.scope import fold_name
 from ..sql.times import Interval
@@ -38,7 +38,7 @@ Order = tuple[tuple[str, bool, bool], ...]
 
 def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: str) -> str:
     """Compile an aggregate; `condition` is its FILTER, `over` its window."""
-    call: Call = node.meta["call"]
+    call: FunctionCall = node.meta["call"]
     name = call.signature.name
     tail = condition + over
     arguments, distinct, order = aggregate_parts(node)
@@ -54,7 +54,7 @@ def aggregate_sql(ex: ExpressionSql, node: exp.Anonymous, condition: str, over: 
     return ex.compiler.call(collector(name, call, distinct, keys), items) + tail
 
 
-def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> str:
+def _own(ex: ExpressionSql, call: FunctionCall, item: str, distinct: str, tail: str) -> str:
     """Compile the aggregates that SQLite has itself; empty for others."""
     kind = call.takes[0]
     name = call.signature.name
@@ -78,7 +78,7 @@ def _own(ex: ExpressionSql, call: Call, item: str, distinct: str, tail: str) -> 
     return ""
 
 
-def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
+def collector(name: str, call: FunctionCall, distinct: bool, order: Order) -> Udf:
     """Return an aggregate of ours, which collects rows, sorts them, removes duplicates and computes."""
     finish = AGGREGATES.get(call.key) or AGGREGATES.get(name)
     if finish is None:
@@ -96,7 +96,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     def make(state: StatementState) -> type:
         class Collector:
             def __init__(self) -> None:
-                self.rows: Rows = []
+                self.rows: CollectedRows = []
                 self.size = 0
 
             def step(self, *arguments: Any) -> None:
@@ -137,7 +137,7 @@ def collector(name: str, call: Call, distinct: bool, order: Order) -> Udf:
     return Udf(f"pg_{name}_{digest:08x}", count + len(order), make, kind="aggregate")
 
 
-def _sort_rows(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
+def _sort_rows(rows: CollectedRows, sorts: list[tuple[int, str, bool, bool]]) -> CollectedRows:
     for at, kind, descending, nulls_first in reversed(sorts):
         key = sort_key(kind)
         known = [row for row in rows if row[at] is not None]
@@ -147,7 +147,7 @@ def _sort_rows(rows: Rows, sorts: list[tuple[int, str, bool, bool]]) -> Rows:
     return rows
 
 
-def _distinct(rows: Rows, takes: tuple[str, ...]) -> Rows:
+def _distinct(rows: CollectedRows, takes: tuple[str, ...]) -> CollectedRows:
     keys = [sort_key(kind) for kind in takes]
     found: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
@@ -189,13 +189,14 @@ def single_row() -> Udf:
 
 # -- what aggregates compute from their rows: AGGREGATES[signature or name](call, rows) -------------------------------
 
-Rows = list[list[Any]]
-AGGREGATES: dict[str, Callable[[Call, Rows], Any]] = {}
+CollectedRows = list[list[Any]]
+Compute = Callable[[FunctionCall, CollectedRows], Any]
+AGGREGATES: dict[str, Compute] = {}
 NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "jsonb_object_agg"})
 
 
-def _aggregate(*keys: str) -> Callable[[Callable[[Call, Rows], Any]], Callable[[Call, Rows], Any]]:
-    def register(function: Callable[[Call, Rows], Any]) -> Callable[[Call, Rows], Any]:
+def _aggregate(*keys: str) -> Callable[[Compute], Compute]:
+    def register(function: Compute) -> Compute:
         AGGREGATES.update(dict.fromkeys(keys, function))
         return function
 
@@ -203,7 +204,7 @@ def _aggregate(*keys: str) -> Callable[[Callable[[Call, Rows], Any]], Callable[[
 
 
 @_aggregate("sum(int8)", "sum(numeric)")
-def _sum_numeric(call: Call, rows: Rows) -> Decimal | None:
+def _sum_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal | None:
     return exact_sum([Decimal(row[0]) for row in rows]) if rows else None
 
 
@@ -215,7 +216,7 @@ def exact_sum(values: list[Decimal]) -> Decimal:
 
 
 @_aggregate("sum(float4)")
-def _sum_float(call: Call, rows: Rows) -> float | None:
+def _sum_float(call: FunctionCall, rows: CollectedRows) -> float | None:
     if not rows:
         return None
     total = 0.0
@@ -225,25 +226,25 @@ def _sum_float(call: Call, rows: Rows) -> float | None:
 
 
 @_aggregate("sum(interval)")
-def _sum_interval(call: Call, rows: Rows) -> Interval | None:
+def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval | None:
     return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True))) if rows else None
 
 
 @_aggregate("avg(int8)", "avg(numeric)")
-def _avg_numeric(call: Call, rows: Rows) -> Decimal | None:
+def _avg_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal | None:
     if not rows:
         return None
     return divide(exact_sum([Decimal(row[0]) for row in rows]), Decimal(len(rows)))
 
 
 @_aggregate("avg(interval)")
-def _avg_interval(call: Call, rows: Rows) -> Interval | None:
+def _avg_interval(call: FunctionCall, rows: CollectedRows) -> Interval | None:
     total = _sum_interval(call, rows)
     return None if total is None else interval_times(total, 1 / len(rows))
 
 
 @_aggregate("string_agg(text, text)")
-def _string_agg(call: Call, rows: Rows) -> str | None:
+def _string_agg(call: FunctionCall, rows: CollectedRows) -> str | None:
     if not rows:
         return None
     parts = [rows[0][0]]
@@ -253,23 +254,23 @@ def _string_agg(call: Call, rows: Rows) -> str | None:
 
 
 @_aggregate("array_agg")
-def _array_agg(call: Call, rows: Rows) -> list[Any] | None:
+def _array_agg(call: FunctionCall, rows: CollectedRows) -> list[Any] | None:
     return [row[0] for row in rows] if rows else None
 
 
 @_aggregate("jsonb_agg")
-def _json_agg(call: Call, rows: Rows) -> list[Any] | None:
+def _json_agg(call: FunctionCall, rows: CollectedRows) -> list[Any] | None:
     return [as_json(row[0], call.takes[0]) for row in rows] if rows else None
 
 
 @_aggregate("jsonb_object_agg")
-def _json_object_agg(call: Call, rows: Rows) -> dict[str, Any] | None:
+def _json_object_agg(call: FunctionCall, rows: CollectedRows) -> dict[str, Any] | None:
     if not rows:
         return None
     return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
 
 
-def _spread(call: Call, rows: Rows, *, root: bool) -> Any:
+def _spread(call: FunctionCall, rows: CollectedRows, *, root: bool) -> Any:
     count = len(rows)
     if count < 2:
         return None
@@ -307,7 +308,7 @@ def window_sql(ex: ExpressionSql, node: exp.Window) -> str:
         target = target.this
     if fold_name(target.this) not in functions.windows:
         return aggregate_sql(ex, target, condition, over)
-    call: Call = target.meta["call"]
+    call: FunctionCall = target.meta["call"]
     items = [ex.sql_as(item, want) for item, want in zip(target.expressions, call.takes, strict=True)]
     return f"{call.signature.name}({', '.join(items)}){over}"
 

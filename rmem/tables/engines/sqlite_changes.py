@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..catalog import ROW, Kind
 from ..deadline import check_each
 from ..sql.expression_types import NAMES
-from .base import TableChanges
+from .base import NO_ROWS, TableChanges
 from .sqlite_layout import Physical
 from .sqlite_storage import answer
 
@@ -45,8 +45,10 @@ class Version(NamedTuple):
 def changes(
     connection: sqlite3.Connection, catalogue: int, physical: Physical, columns: Sequence[str], since: int
 ) -> TableChanges:
-    known = Version.of(since)
     newest = last(connection, "table_changes")
+    if since == Version(catalogue, physical.id, last(connection, physical.name), newest).number():
+        return TableChanges(since, NO_ROWS, NO_ROWS, [])
+    known = Version.of(since)
     names = ", ".join([ROW, *(physical.columns[name] for name in columns)])
     whole = since == 0 or known.table != physical.id or known.change < floor_of(connection, physical.id)
     gone: list[int] = []

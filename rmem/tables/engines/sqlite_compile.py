@@ -158,7 +158,8 @@ class Compiler:
         limit, offset = node.args.get("limit"), node.args.get("offset")
         text = ""
         if limit is not None:
-            text += f" LIMIT rmem_limit({self.expressions.sql_as(limit.expression, 'int8')}, 'LIMIT')"
+            number = self.expressions.sql_as(limit.expression, "int8")
+            text += f" LIMIT {number}" if number.isdecimal() else f" LIMIT rmem_limit({number}, 'LIMIT')"
         if offset is not None:
             text += "" if limit is not None else " LIMIT -1"
             text += f" OFFSET max(rmem_limit({self.expressions.sql_as(offset.expression, 'int8')}, 'OFFSET'), 0)"

@@ -16,7 +16,7 @@ from ..sql.casts import converter
 from ..sql.dialect import Operator
 from ..sql.expression_types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
 from ..sql.expressions import ARITHMETIC, COMPARISONS
-from ..sql.functions import Call
+from ..sql.functions import FunctionCall
 from ..sql.literals import read
 from ..sql.scope import fold_name, shown
 from . import (  # noqa: F401 - they register their functions
@@ -178,7 +178,7 @@ class ExpressionSql:
     # -- operators ------------------------------------------------------------------------------------------
 
     def _operator(self, node: exp.Expression) -> str:
-        call: Call = node.meta["call"]
+        call: FunctionCall = node.meta["call"]
         if call.key in _JOINED:
             parts, _ = _chain(node, lambda inner: inner.meta["call"].key in _JOINED)
             return "(" + " || ".join(self.sql_as(part, "text") for part in parts) + ")"
@@ -203,7 +203,7 @@ class ExpressionSql:
         udf = scalar(f"fold({''.join(signs)})", (kind,) * len(parts), kind, Native(fold))
         return self.compiler.call(udf, [self.sql_as(part, kind) for part in parts])
 
-    def _call_sql(self, call: Call, arguments: list[exp.Expression]) -> str:
+    def _call_sql(self, call: FunctionCall, arguments: list[exp.Expression]) -> str:
         items = [self.sql_as(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
         template = _CALL_SQL.get(call.key)
         if template is not None:
@@ -212,7 +212,7 @@ class ExpressionSql:
         return self.compiler.call(scalar(call.key, takes, call.gives), items)
 
     def _unary(self, node: exp.Expression) -> str:
-        call: Call = node.meta["call"]
+        call: FunctionCall = node.meta["call"]
         if isinstance(node.this, exp.Literal) and type_of(node) in INTEGERS:
             return f"({literal_sql(-int(node.this.this))})"
         udf = scalar(f"negative({call.takes[0]})", call.takes, call.gives)
@@ -321,7 +321,7 @@ class ExpressionSql:
         name = fold_name(node.this)
         if name == "rmem_score":
             return f"rmem_score({int(node.expressions[0].name)}, {self.sql(node.expressions[1])})"
-        call: Call | None = node.meta.get("call")
+        call: FunctionCall | None = node.meta.get("call")
         if call is None:
             raise SqlUnsupportedError(f"function {name}() is not supported here")
         special = _SPECIAL.get(name)
@@ -391,19 +391,19 @@ def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tupl
     return parts[::-1], signs[::-1]
 
 
-def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
+def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: FunctionCall) -> str:
     items = [self.sql_as(argument, call.gives) for argument in node.expressions]
     return items[0] if len(items) == 1 else f"coalesce({', '.join(items)})"
 
 
-def _nullif(self: ExpressionSql, node: exp.Anonymous, call: Call) -> str:
+def _nullif(self: ExpressionSql, node: exp.Anonymous, call: FunctionCall) -> str:
     kind = call.takes[0]
     left, right = node.expressions
     same = f"{self.compare(left, kind)} = {self.sql_as(right, kind)}"
     return f"(CASE WHEN {same} THEN NULL ELSE {self.sql_as(left, call.gives)} END)"
 
 
-_SPECIAL: dict[str, Callable[[ExpressionSql, exp.Anonymous, Call], str]] = {
+_SPECIAL: dict[str, Callable[[ExpressionSql, exp.Anonymous, FunctionCall], str]] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
     "now": lambda self, node, call: "rmem_now()",

@@ -48,7 +48,9 @@ class TableFile(SqliteFile):
         for name, compare in COLLATIONS.items():
             connection.create_collation(name, compare)
         connection.create_function("rmem_now", 0, lambda: state.now)
-        connection.create_function("rmem_score", 2, _translate_errors(state, lambda k, row: state.scores[k].of(row)))
+        connection.create_function(
+            "rmem_score", 2, _translate_errors(state, lambda k, row: state.scores[k].by_row[row])
+        )
         connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
         connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
         connection.create_function("rmem_unpacked", 2, unpack, deterministic=True)

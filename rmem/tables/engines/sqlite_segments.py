@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
 from ..catalog import ROW
-from .base import Packable, Rows, TableChanges
+from .base import Packable, RowNumbers, TableChanges
 from .sqlite_changes import Version, floor_of, segment_changes, select_rows
 from .sqlite_layout import Physical
 
@@ -60,7 +60,7 @@ def write(connection: sqlite3.Connection, physical: Physical, column: str, packe
         cache.save(connection, segment, owner)
 
 
-def vectors(connection: sqlite3.Connection, physical: Physical, column: str, rows: Rows) -> dict[int, bytes]:
+def vectors(connection: sqlite3.Connection, physical: Physical, column: str, rows: RowNumbers) -> dict[int, bytes]:
     """Return the stored vectors of some rows."""
     found = select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
     return {row: stored for row, stored in found if stored is not None}

@@ -23,7 +23,7 @@ MAX_SERIES = 2_000_000
 
 
 def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) -> str:
-    call: functions.Call = node.this.meta["call"]
+    call: functions.FunctionCall = node.this.meta["call"]
     items = [
         compiler.expressions.sql_as(argument, want)
         for argument, want in zip(node.this.expressions, call.takes, strict=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from sqlglot import exp
 
 from ...errors import SqlUnsupportedError
@@ -10,7 +13,9 @@ from ..sql.define import bind_value
 from ..sql.expression_types import NAMES
 from ..sql.scope import Source
 from .sqlite_compile import Compiler
+from .sqlite_functions import Udf
 from .sqlite_layout import Compiled, Physical, Placed, index_key
+from .sqlite_storage import bulk_writer
 
 
 def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
@@ -138,3 +143,30 @@ def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:
     relations = ", ".join([f"{physical.name} AS target", *(compiler.relation(node) for node in using)])
     inside = f"SELECT target.{ROW} FROM {relations}{_where(compiler, tree)}"
     return f"{head}DELETE FROM {physical.name} WHERE {ROW} IN ({inside}){_returning_sql(compiler, tree, physical)}"
+
+
+def bulk_insert_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
+    """Compile an INSERT of rows with these columns; return it with the functions of the other columns' defaults."""
+    compiler = Compiler({})
+    compiler.target = physical
+    filled = [
+        column
+        for column in physical.table.columns
+        if column.name not in columns and (column.serial or column.default is not None)
+    ]
+    values = [f"?{at}" for at in range(1, len(columns) + 1)]
+    values += [default_sql(compiler, column) for column in filled]
+    names = [physical.columns[name] for name in [*columns, *(column.name for column in filled)]]
+    sql = f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
+    return sql, list(compiler.udfs.values())
+
+
+def stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
+    """Convert rows to the values that the file holds."""
+    writers = []
+    for name in columns:
+        column = table.column(name)
+        assert column is not None
+        writers.append(bulk_writer(column))
+    for row in rows:
+        yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]

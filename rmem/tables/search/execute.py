@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from ..catalog import Table
 from ..deadline import left
-from ..engines.base import Engine, Rows, StatementPlan
+from ..engines.base import Engine, RowNumbers, StatementPlan
 from ..results import Result
 from .indexes import SearchIndexes
 from .plan import SearchPlan, SearchRun, has_search, plan_search, start_search
@@ -32,7 +32,7 @@ class BoundStatement:
     max_rows: int | None = None
     max_bytes: int | None = None
 
-    def plan_on(self, search: SearchRun, candidates: Mapping[str, Rows]) -> StatementPlan:
+    def plan_on(self, search: SearchRun, candidates: Mapping[str, RowNumbers]) -> StatementPlan:
         return StatementPlan(
             tree=self.tree if self.search is None else self.search.tree,
             parameters=self.parameters,

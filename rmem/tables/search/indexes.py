@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import StatementTimeoutError
 from ...forks import new_lock
 from ..catalog import Column, Kind, Table
-from ..engines.base import Rows, SegmentStore, TableChanges
+from ..engines.base import RowNumbers, SegmentStore, TableChanges
 from ..sql.define import SEARCH
 from .allowance import SHARED, Allowance
 from .texts import TextColumn
@@ -40,7 +40,7 @@ class ChangeSource(Protocol):
     def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges: ...
 
 
-class _Follower:
+class _ColumnFollower:
     """An index and the table version that it has read."""
 
     def __init__(self, table: str, column: Column, engine: ChangeSource) -> None:
@@ -65,7 +65,7 @@ class _Follower:
                 log.warning("the index of %s.%s is built anew", self.table, self.column.name, exc_info=True)
                 self.start_again()
 
-    def take(self, found: TableChanges, rows: Rows, values: list[Any]) -> None:
+    def take(self, found: TableChanges, rows: RowNumbers, values: list[Any]) -> None:
         try:
             self.index.change(found.gone, rows, values)
         except BaseException:
@@ -116,7 +116,7 @@ class SearchIndexes:
         self._engine, self._allowance = engine, allowance
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
-        self._followers: dict[Key, _Follower] = {}
+        self._followers: dict[Key, _ColumnFollower] = {}
         self._inserted: Counter[str] = Counter()
         weakref.finalize(self, _release, allowance, self._followers)
 
@@ -132,7 +132,7 @@ class SearchIndexes:
     def follow(self, table: Table, names: Iterable[str], *, save_from: int = SAVE_FROM) -> dict[str, ColumnIndex]:
         """Return the indexes of some columns of a table, brought up to date."""
         with self._lock:
-            following = self._following.setdefault(table.name, new_lock())
+            following = self._following.get(table.name) or self._following.setdefault(table.name, new_lock())
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for follower in followers.values():
@@ -146,16 +146,16 @@ class SearchIndexes:
         self._allowance.use({follower: _Dropping(self, key, follower) for key, follower in followers.items()})
         return found
 
-    def _follower(self, table: Table, name: str) -> _Follower:
+    def _follower(self, table: Table, name: str) -> _ColumnFollower:
         column = table.column(name)
         assert column is not None
         with self._lock:
             known = self._followers.get((table.name, name))
             if known is None or known.column != column:
-                known = self._followers[table.name, name] = _Follower(table.name, column, self._engine)
+                known = self._followers[table.name, name] = _ColumnFollower(table.name, column, self._engine)
             return known
 
-    def _catch_up(self, table: Table, followers: Sequence[_Follower]) -> None:
+    def _catch_up(self, table: Table, followers: Sequence[_ColumnFollower]) -> None:
         """Read what changed since the version that these followers share."""
         names = [follower.column.name for follower in followers]
         more = True
@@ -167,7 +167,7 @@ class SearchIndexes:
                     follower.start_again()
             if found.gone.size or found.rows.size:
                 latest = _latest_places(found.rows)
-                rows: Rows = found.rows[latest]
+                rows: RowNumbers = found.rows[latest]
                 for at, follower in enumerate(followers):
                     follower.take(found, rows, [found.values[place][at] for place in latest.tolist()])
             for follower in followers:
@@ -195,7 +195,7 @@ class SearchIndexes:
         if dropped:
             self._allowance.release(dropped)
 
-    def drop(self, key: Key, follower: _Follower) -> None:
+    def drop(self, key: Key, follower: _ColumnFollower) -> None:
         """Drop an index, unless another has replaced it."""
         with self._lock:
             if self._followers.get(key) is follower:
@@ -205,7 +205,7 @@ class SearchIndexes:
 class _Dropping:
     """Drops an index; holds only a weak reference to its workspace."""
 
-    def __init__(self, indexes: SearchIndexes, key: Key, follower: _Follower) -> None:
+    def __init__(self, indexes: SearchIndexes, key: Key, follower: _ColumnFollower) -> None:
         self._indexes, self._key, self._follower = weakref.ref(indexes), key, follower
 
     def __call__(self) -> None:
@@ -214,11 +214,11 @@ class _Dropping:
             indexes.drop(self._key, self._follower)
 
 
-def _release(allowance: Allowance, followers: dict[Key, _Follower]) -> None:
+def _release(allowance: Allowance, followers: dict[Key, _ColumnFollower]) -> None:
     allowance.release(followers.values())
 
 
-def _latest_places(rows: Rows) -> Rows:
+def _latest_places(rows: RowNumbers) -> RowNumbers:
     """Return the positions of rows, the last one for a repeated row."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)

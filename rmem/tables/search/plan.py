@@ -13,7 +13,7 @@ import numpy as np
 from sqlglot import exp
 
 from ..catalog import ROW, Table
-from ..engines.base import Rows
+from ..engines.base import RowNumbers
 from ..sql.dialect import Dialect
 from ..sql.functions import aggregates
 from ..sql.sources import find_cte, sources
@@ -97,7 +97,7 @@ class SearchRun:
     """The scores of one run, and the rows that can pass WHERE."""
 
     scores: list[SearchScores]
-    narrowed: dict[str, Rows]
+    narrowed: dict[str, RowNumbers]
 
 
 def has_search(tree: exp.Expression) -> bool:
@@ -320,8 +320,8 @@ def _thresholds(tree: exp.Expression) -> list[Threshold]:
 
 def _above_thresholds(
     thresholds: Sequence[Threshold], scores: Sequence[SearchScores], parameters: Sequence[Any]
-) -> dict[str, Rows]:
-    narrowed: dict[str, Rows] = {}
+) -> dict[str, RowNumbers]:
+    narrowed: dict[str, RowNumbers] = {}
     for threshold in thresholds:
         bar = number(threshold.bar, parameters)
         if bar is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TypeVar
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,11 @@ from ...forks import cached_property
 from ...index.bits import Matrix, Vector, least
 from ...index.bm25 import Scored
 from ...recall.fusion import blend, share_of_vector, share_of_words
-from .slots import NO_ROWS, Positions, Rows
+from ..engines.base import NO_ROWS, RowNumbers, Values
+from .slots import Positions
 from .texts import TextSnapshot
 from .vectors import Stacked, VectorSnapshot
 
-Values = npt.NDArray[np.float64]
 Rough = npt.NDArray[np.float32]
 Number = TypeVar("Number", bound=np.floating)
 
@@ -29,13 +30,28 @@ _MOST, _WIDE = 40, 64  # at most one in so many rows is compared exactly, or so 
 _TOO_MANY = 4  # where estimates leave more than one in so many rows, the codes of all are compared
 
 
+class _ScoresByRow(dict[int | None, float | None]):
+    """Known scores by row. The first row that is not among them makes all scores be computed."""
+
+    def __init__(self, scores: SearchScores) -> None:
+        super().__init__({None: None})
+        self._scores = ref(scores)  # weak: a cycle would keep the indexes in memory for longer
+        self.complete = False
+
+    def __missing__(self, row: int | None) -> float | None:
+        scores = self._scores()
+        if not self.complete and scores is not None:
+            self |= dict(zip(scores.rows.tolist(), scores.values.tolist(), strict=True))
+            self.complete = True
+        return self.get(row)
+
+
 class SearchScores(ABC):
     """Scores by row. `rows` are those with a score; the others score NULL."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: RowNumbers) -> None:
         self.rows = rows
-        self._known: dict[int | None, float | None] = {None: None}
-        self._complete = False
+        self.by_row = _ScoresByRow(self)
 
     @abstractmethod
     def _some(self, at: Positions | None) -> Values:
@@ -53,42 +69,32 @@ class SearchScores(ABC):
     def values(self) -> Values:
         return self._some(None)
 
-    def all(self) -> tuple[Rows, Values]:
+    def all(self) -> tuple[RowNumbers, Values]:
         return self.rows, self.values
 
-    def of(self, row: int | None) -> float | None:
-        try:
-            return self._known[row]
-        except KeyError:
-            if self._complete:
-                return None
-        self._known = {None: None, **dict(zip(self.rows.tolist(), self.values.tolist(), strict=True))}
-        self._complete = True
-        return self._known.get(row)
-
-    def know(self, rows: Rows) -> None:
+    def know(self, rows: RowNumbers) -> None:
         """Compute the scores of rows that will be needed."""
-        if self._complete:
+        if self.by_row.complete:
             return
-        rows = np.array([row for row in rows.tolist() if row not in self._known], np.int64)
+        rows = np.array([row for row in rows.tolist() if row not in self.by_row], np.int64)
         if not rows.size:
             return
         ascending, positions = self._sorted_rows
         places = np.searchsorted(ascending, rows)
         held = np.append(ascending, -1)[places] == rows
         at = positions[places[held]]
-        self._known |= dict.fromkeys(rows.tolist())
-        self._known |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
+        self.by_row |= dict.fromkeys(rows.tolist())
+        self.by_row |= dict(zip(self.rows[at].tolist(), self._some(at).tolist(), strict=True))
 
     @cached_property
-    def _sorted_rows(self) -> tuple[Rows, Positions]:
+    def _sorted_rows(self) -> tuple[RowNumbers, Positions]:
         """Return the rows in ascending order, and their positions."""
         if (self.rows[1:] > self.rows[:-1]).all():
             return self.rows, np.arange(self.rows.size)
         order = np.argsort(self.rows, kind="stable")
         return self.rows[order], order
 
-    def best(self, count: int, *, ties: bool = False) -> tuple[Rows, Values]:
+    def best(self, count: int, *, ties: bool = False) -> tuple[RowNumbers, Values]:
         """Return the rows with the highest scores, best first, equal ones by row; with `ties`, also those equal to the
         last."""
         rough = None if "values" in self.__dict__ else self._rough()
@@ -101,7 +107,7 @@ class SearchScores(ABC):
         chosen = _first(rows, values, count, ties=ties)
         rows, values = rows[chosen], values[chosen]
         if at is not None:
-            self._known |= dict(zip(rows.tolist(), values.tolist(), strict=True))
+            self.by_row |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
     def _select_candidates(self, estimates: Rough, error: float, count: int) -> Positions:
@@ -131,7 +137,7 @@ def _nth(values: Values, count: int) -> float:
     return float(np.partition(values, values.size - count)[values.size - count]) if count else np.inf
 
 
-def _first(rows: Rows, values: Values, count: int, *, ties: bool) -> Positions:
+def _first(rows: RowNumbers, values: Values, count: int, *, ties: bool) -> Positions:
     """Return the positions of the `count` highest values in order; equal values by row."""
     chosen = np.arange(values.size)
     if count < values.size:
@@ -257,7 +263,7 @@ def _join_rows(texts: TextSnapshot, vectors: VectorSnapshot) -> _JoinedRows:
 class _JoinedRows:
     """The rows of two columns, aligned; mostly they are the same."""
 
-    def __init__(self, left: Rows, right: Rows) -> None:
+    def __init__(self, left: RowNumbers, right: RowNumbers) -> None:
         self.same = np.array_equal(left, right)
         self.rows = left if self.same else np.union1d(left, right)
         if not self.same:

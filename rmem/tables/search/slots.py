@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...index.arrays import distinct
+from ..engines.base import RowNumbers
 
-Rows = npt.NDArray[np.int64]
 Prints = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int64]
 
 LAST = 2**63 - 1  # no row has a higher number
-NO_ROWS: Rows = np.empty(0, np.int64)
 _FEW = 1024
 _DEAD = 4096  # slots that may be dead before it is worth packing the others
 
@@ -29,7 +28,7 @@ def fingerprint(value: Any) -> int:
     return int.from_bytes(blake2b(raw, digest_size=8).digest(), "little") or 1
 
 
-def replaced_rows(gone: Rows, rows: Rows, same: npt.NDArray[np.bool_]) -> Rows:
+def replaced_rows(gone: RowNumbers, rows: RowNumbers, same: npt.NDArray[np.bool_]) -> RowNumbers:
     """Return deleted and current rows, without those that are the `same` as before."""
     kept = np.sort(rows[same])
     if kept.size and gone.size:
@@ -71,7 +70,7 @@ class Slots:
         self._alive = GrowingArray(np.bool_)
         self.dead = 0
         # Most rows are found in sorted arrays; those that came lately wait in a dictionary.
-        self._sorted: Rows = np.empty(0, np.int64)
+        self._sorted: RowNumbers = np.empty(0, np.int64)
         self._sorted_slots: Positions = np.empty(0, np.int64)
         self._recent: dict[int, int] = {}
 
@@ -80,7 +79,7 @@ class Slots:
         return self._rows.size
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowNumbers:
         """Return the row of each slot, dead or live."""
         return self._rows.array
 
@@ -101,14 +100,14 @@ class Slots:
         """Return the fingerprint of each slot."""
         return self._prints.array
 
-    def find_unchanged(self, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+    def find_unchanged(self, rows: RowNumbers, prints: Prints) -> npt.NDArray[np.bool_]:
         """Return which rows have a live slot with the same value."""
         at = self.find(rows)
         found: npt.NDArray[np.bool_] = at >= 0
         found[found] = self.prints[at[found]] == prints[found]
         return found
 
-    def add(self, rows: Rows, prints: Prints) -> None:
+    def add(self, rows: RowNumbers, prints: Prints) -> None:
         """Add rows that have no live slot."""
         first = self.size
         self._rows.append(rows)
@@ -128,7 +127,7 @@ class Slots:
         self._sorted, self._sorted_slots = rows, slots
         self._recent = {}
 
-    def drop(self, rows: Rows) -> Positions:
+    def drop(self, rows: RowNumbers) -> Positions:
         """Mark the slots of these rows as dead and return them."""
         slots = distinct(self.find(rows))
         slots = slots[slots >= 0]
@@ -144,7 +143,7 @@ class Slots:
         slots = np.flatnonzero(self._alive.array & (self.rows >= first) & (self.rows <= last))
         return slots[np.argsort(self.rows[slots], kind="stable")]
 
-    def find(self, rows: Rows) -> Positions:
+    def find(self, rows: RowNumbers) -> Positions:
         """Return the live slots of some rows; -1 where there is none."""
         found = np.full(rows.size, -1, np.int64)
         if self._sorted.size:

@@ -19,7 +19,8 @@ from ...index.filtered_rows import Matches
 from ...index.postings import Block, Postings
 from ...index.segments import Segment, sound_postings
 from ..deadline import check
-from .slots import LAST, GrowingArray, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+from ..engines.base import RowNumbers
+from .slots import LAST, GrowingArray, Positions, Prints, Slots, fingerprint, replaced_rows
 
 _AT_ONCE = 1_000_000  # characters of texts that are read together
 _MOST_AT_ONCE = 8192  # texts, likewise
@@ -44,7 +45,7 @@ class TextColumn:
         blocks = sum(16 * block.terms.size + 6 * block.rows.size for block in self._postings.blocks)
         return blocks + self._slots.nbytes + self._lengths.nbytes + 64 * self._postings.tail_entries
 
-    def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
+    def change(self, gone: RowNumbers, rows: RowNumbers, values: Sequence[Any]) -> None:
         """Apply deleted rows and current rows. Rows with the same text are kept."""
         with self.lock:
             prints = np.array([fingerprint(value) for value in values], np.uint64)
@@ -54,14 +55,14 @@ class TextColumn:
             if self._slots.mostly_dead:
                 self._adopt(self.pack(0, LAST, 0))
 
-    def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
+    def drop_changed(self, gone: RowNumbers, rows: RowNumbers, values: Sequence[Any]) -> bool:
         """Drop rows that are deleted or have another text; return whether there were any."""
         with self.lock:
             dead = self._slots.dead
             self._drop_changed(gone, rows, np.array([fingerprint(value) for value in values], np.uint64))
             return self._slots.dead > dead
 
-    def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+    def _drop_changed(self, gone: RowNumbers, rows: RowNumbers, prints: Prints) -> npt.NDArray[np.bool_]:
         """Drop changed rows; return which rows have the same text as before."""
         same = self._slots.find_unchanged(rows, prints)
         replaced = replaced_rows(gone, rows, same)
@@ -98,7 +99,7 @@ class TextColumn:
             some.append(row)
         return some
 
-    def _add(self, rows: Rows, terms: list[int], ends: list[int]) -> None:
+    def _add(self, rows: RowNumbers, terms: list[int], ends: list[int]) -> None:
         first = self._slots.size
         self._texts = None
         prints = np.array([self._unread[row][1] for row in rows.tolist()], np.uint64)
@@ -166,7 +167,7 @@ class TextSnapshot:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: RowNumbers,
         lengths: npt.NDArray[np.int32],
         living: Positions | None,
         postings: Postings,
@@ -179,7 +180,7 @@ class TextSnapshot:
             self._places = np.full(rows.size, -1, np.int64)
             self._places[living] = np.arange(living.size)
             rows, lengths = rows[living], lengths[living]
-        self.rows: Rows = rows
+        self.rows: RowNumbers = rows
         self.length: npt.NDArray[np.int32] = lengths
         self.size = int(rows.size)
         self.average_length = float(lengths.mean()) if lengths.size else 0.0

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ...forks import new_rlock
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
 from ...index.segments import Segment, sound_vectors
-from .slots import LAST, GrowingArray, Positions, Prints, Rows, Slots, fingerprint, replaced_rows
+from ..engines.base import RowNumbers
+from .slots import LAST, GrowingArray, Positions, Prints, Slots, fingerprint, replaced_rows
 
-Originals = Callable[[Rows], Mapping[int, bytes]]
+Originals = Callable[[RowNumbers], Mapping[int, bytes]]
 """Reads vectors of rows from their table: little-endian float32 by row, without those that are NULL or gone."""
 
 _ALL_EXACT = 1 << 26  # numbers up to which every vector is compared; about twenty milliseconds
@@ -48,7 +49,7 @@ class _Group:
         read = 0 if self.snapshot is None else self.snapshot.nbytes
         return self.slots.nbytes + matrix + bits + read
 
-    def drop(self, rows: Rows) -> None:
+    def drop(self, rows: RowNumbers) -> None:
         slots = self.slots.drop(rows)
         if not slots.size:
             return
@@ -64,7 +65,7 @@ class _Group:
             self._bits.absent += int((self._bits.scales[slots] > 0).sum())
             self._bits.scales[slots] = 0
 
-    def add(self, rows: Rows, units: Matrix, prints: Prints) -> None:
+    def add(self, rows: RowNumbers, units: Matrix, prints: Prints) -> None:
         self.snapshot = None
         self.slots.add(rows, prints)
         if self._bits is not None:
@@ -127,7 +128,7 @@ class VectorSnapshot:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: RowNumbers,
         living: Positions | None,
         matrix: Matrix | None,
         bits: VectorColumns | None,
@@ -135,7 +136,7 @@ class VectorSnapshot:
     ) -> None:
         self._living, self._matrix, self._bits, self._originals = living, matrix, bits, originals
         self._slots = int(rows.size)
-        self.rows: Rows = rows if living is None else rows[living]
+        self.rows: RowNumbers = rows if living is None else rows[living]
         self.size = int(self.rows.size)
         self._read: Matrix | None = None  # by position
         self._requests = 0
@@ -218,7 +219,7 @@ class VectorColumn:
     def nbytes(self) -> int:
         return sum(group.nbytes for group in self._groups.values())
 
-    def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
+    def change(self, gone: RowNumbers, rows: RowNumbers, values: Sequence[Any]) -> None:
         """Apply deleted rows and current rows. Rows with the same vector are kept."""
         with self.lock:
             arrays = [as_vector(value) for value in values]
@@ -235,14 +236,14 @@ class VectorColumn:
                     group.add(rows[at[finite]], unit(matrix[finite]), prints[at[finite]])
             self._drop_empty()
 
-    def drop_changed(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> bool:
+    def drop_changed(self, gone: RowNumbers, rows: RowNumbers, values: Sequence[Any]) -> bool:
         """Drop rows that are deleted or have another vector; return whether there were any."""
         with self.lock:
             dead = sum(group.slots.dead for group in self._groups.values())
             self._drop_changed(gone, rows, np.array([fingerprint(as_vector(value)) for value in values], np.uint64))
             return sum(group.slots.dead for group in self._groups.values()) > dead
 
-    def _drop_changed(self, gone: Rows, rows: Rows, prints: Prints) -> npt.NDArray[np.bool_]:
+    def _drop_changed(self, gone: RowNumbers, rows: RowNumbers, prints: Prints) -> npt.NDArray[np.bool_]:
         """Drop changed rows; return which rows have the same vector as before."""
         same = np.zeros(rows.size, np.bool_)
         for group in self._groups.values():
@@ -316,7 +317,7 @@ class VectorsColumn:
 
     def __init__(self) -> None:
         self.lock = new_rlock()
-        self._rows: Rows = np.empty(0, np.int64)
+        self._rows: RowNumbers = np.empty(0, np.int64)
         self._held: list[Matrix] = []
         self._stacked: Stacked | None = None
 
@@ -324,7 +325,7 @@ class VectorsColumn:
     def nbytes(self) -> int:
         return self._rows.nbytes + 2 * sum(matrix.nbytes for matrix in self._held)
 
-    def change(self, gone: Rows, rows: Rows, values: Sequence[Any]) -> None:
+    def change(self, gone: RowNumbers, rows: RowNumbers, values: Sequence[Any]) -> None:
         with self.lock:
             self._stacked = None
             stay = np.flatnonzero(~np.isin(self._rows, np.concatenate([gone, rows])))
@@ -350,7 +351,7 @@ class VectorsColumn:
 class Stacked:
     """Several vectors per row, for MaxSim."""
 
-    def __init__(self, rows: Rows, matrices: Sequence[Matrix], dimension: int) -> None:
+    def __init__(self, rows: RowNumbers, matrices: Sequence[Matrix], dimension: int) -> None:
         self.rows, self.dimension = rows, dimension
         self._sizes = np.array([len(matrix) for matrix in matrices], np.int64)
         filled = [matrix for matrix in matrices if matrix.size]

@@ -22,7 +22,7 @@ from .names import output_name
 from .relations import Relations
 from .scope import NameScope, fold_name, identifier, only, shown, unsupported
 
-Columns = tuple[tuple[str, str], ...]
+BoundColumns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
 
 
@@ -66,7 +66,7 @@ class Binder:
         self._aliases.add(chosen)
         return chosen
 
-    def query(self, node: exp.Expr | None, outer: NameScope | None, wants: Sequence[str] | None = None) -> Columns:
+    def query(self, node: exp.Expr | None, outer: NameScope | None, wants: Sequence[str] | None = None) -> BoundColumns:
         """Bind a query; `wants` are the types for its columns that have none."""
         if isinstance(node, exp.Subquery):
             return self._subquery(node, outer, wants)
@@ -81,7 +81,7 @@ class Binder:
         node.meta["columns"] = found
         return found
 
-    def _subquery(self, node: exp.Subquery, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
+    def _subquery(self, node: exp.Subquery, outer: NameScope | None, wants: Sequence[str] | None) -> BoundColumns:
         only(node, "this", "alias", "order", "limit", "offset", "with_")
         scope = NameScope(outer=outer)
         self.with_queries(node, scope)
@@ -121,7 +121,7 @@ class Binder:
     def _names(body: exp.Expression, name: str) -> bool:
         return any(fold_name(table.this) == name and not table.args.get("db") for table in body.find_all(exp.Table))
 
-    def _recursive(self, body: exp.SetOperation, scope: NameScope, name: str, names: list[str]) -> Columns:
+    def _recursive(self, body: exp.SetOperation, scope: NameScope, name: str, names: list[str]) -> BoundColumns:
         if not isinstance(body, exp.Union):
             raise SqlError(f'recursive query "{name}" does not have the form non-recursive-term UNION recursive-term')
         only(body, "this", "expression", "distinct")
@@ -139,14 +139,14 @@ class Binder:
         return columns
 
     @staticmethod
-    def rename_columns(columns: Columns, names: list[str], relation: str) -> Columns:
+    def rename_columns(columns: BoundColumns, names: list[str], relation: str) -> BoundColumns:
         if len(names) > len(columns):
             raise SqlError(f'"{relation}" has {len(columns)} columns available but {len(names)} columns specified')
         return tuple((names[at] if at < len(names) else name, kind) for at, (name, kind) in enumerate(columns))
 
     # -- SELECT -------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
+    def _select(self, node: exp.Select, outer: NameScope | None, wants: Sequence[str] | None) -> BoundColumns:
         if node.args.get("windows"):
             raise unsupported("WINDOW", "Write OVER (…) each time")
         only(
@@ -178,7 +178,7 @@ class Binder:
         check_grouping(node, scope)
         return columns
 
-    def bind_list(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None = None) -> Columns:
+    def bind_list(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None = None) -> BoundColumns:
         """Bind the list of SELECT or RETURNING: expand stars, name each expression."""
         items = [found for item in node.expressions for found in self.relations.expand_star(item, scope)]
         node.set("expressions", items)
@@ -246,7 +246,7 @@ class Binder:
             raise SqlError(f"{clause} position {key.this} is not in select list")
         return int(key.this) - 1
 
-    def _distinct(self, node: exp.Select, scope: NameScope, columns: Columns) -> None:
+    def _distinct(self, node: exp.Select, scope: NameScope, columns: BoundColumns) -> None:
         distinct = node.args.get("distinct")
         if distinct is None:
             return
@@ -255,7 +255,7 @@ class Binder:
         for key in on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []:
             self._order_key(key, scope, columns, "DISTINCT ON")
 
-    def _order(self, node: exp.Expression, scope: NameScope, columns: Columns) -> None:
+    def _order(self, node: exp.Expression, scope: NameScope, columns: BoundColumns) -> None:
         order = node.args.get("order")
         if order is None:
             return
@@ -264,7 +264,7 @@ class Binder:
             only(key, "this", "desc", "nulls_first")
             self._order_key(key.this, scope, columns, "ORDER BY")
 
-    def _order_key(self, key: exp.Expression, scope: NameScope, columns: Columns, clause: str) -> None:
+    def _order_key(self, key: exp.Expression, scope: NameScope, columns: BoundColumns, clause: str) -> None:
         at = self._place(key, len(columns), clause)
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             named = [i for i, (name, _) in enumerate(columns) if name == fold_name(key.this)]
@@ -298,7 +298,7 @@ class Binder:
             only(node.args["offset"], "expression")
             self.expressions.number(node.args["offset"].expression, outside, "OFFSET")
 
-    def _tail(self, node: exp.Expression, scope: NameScope, columns: Columns) -> None:
+    def _tail(self, node: exp.Expression, scope: NameScope, columns: BoundColumns) -> None:
         """Bind ORDER BY, LIMIT and OFFSET of a query that is not a plain SELECT; they see only its columns."""
         order = node.args.get("order")
         for key in order.expressions if order is not None else []:
@@ -310,7 +310,9 @@ class Binder:
 
     # -- UNION, VALUES --------------------------------------------------------------------------------------
 
-    def _set_operation(self, node: exp.SetOperation, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
+    def _set_operation(
+        self, node: exp.SetOperation, outer: NameScope | None, wants: Sequence[str] | None
+    ) -> BoundColumns:
         only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
         scope = NameScope(outer=outer)
         self.with_queries(node, scope)
@@ -327,7 +329,7 @@ class Binder:
         self._tail(node, scope, columns)
         return columns
 
-    def _values(self, node: exp.Values, outer: NameScope | None, wants: Sequence[str] | None) -> Columns:
+    def _values(self, node: exp.Values, outer: NameScope | None, wants: Sequence[str] | None) -> BoundColumns:
         only(node, "expressions", "alias", "order", "limit", "offset", "with_")
         scope = NameScope(outer=outer)
         self.with_queries(node, scope)

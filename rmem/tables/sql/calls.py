@@ -56,7 +56,7 @@ class Calls(Predicates):
             else want
             for argument, want in zip(arguments, call.takes, strict=True)
         )
-        node.meta["call"] = functions.Call(call.signature, takes, call.gives)
+        node.meta["call"] = functions.FunctionCall(call.signature, takes, call.gives)
         return call.gives
 
     def _hybrid(self, node: exp.Anonymous, scope: NameScope) -> str:

@@ -5,6 +5,8 @@ place expects, as in PostgreSQL."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
@@ -229,9 +231,8 @@ def common(names: list[str], where: str) -> str:
     return "text" if chosen == UNKNOWN else chosen
 
 
-def result_type(name: str, limits: Type | None = None) -> Type | None:
+@lru_cache(maxsize=256)
+def result_type(name: str) -> Type | None:
     """Return the type for a Result; None if the catalogue has none."""
-    if limits is not None and NAMES.get(limits.kind) == name:
-        return limits
     kind = KINDS.get(_stored_array(name))
     return Type(kind) if kind is not None else None

@@ -187,7 +187,7 @@ class Expressions(Calls):
         node.meta["call"] = call
         return call.gives
 
-    def _choose_operator(self, op: str, left: str, right: str) -> functions.Call:
+    def _choose_operator(self, op: str, left: str, right: str) -> functions.FunctionCall:
         if (
             (op in ("+", "-") and "time" in (left, right))
             or (op == "/" and left == "interval")
@@ -201,7 +201,7 @@ class Expressions(Calls):
             same = right if left == UNKNOWN else left
             for signature in functions.operators[op]:
                 if signature.takes == (same, same):
-                    return functions.Call(signature, signature.takes, signature.gives)
+                    return functions.FunctionCall(signature, signature.takes, signature.gives)
         return functions.resolve(functions.operators, op, [left, right], message)
 
     def _custom(self, node: Operator, scope: NameScope) -> str:

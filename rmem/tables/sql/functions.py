@@ -170,7 +170,7 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A resolved call: the signature and the types of its arguments."""
 
     signature: Signature
@@ -207,7 +207,7 @@ _OF_DOUBLES = ("power", "^", "sqrt", "exp", "ln")
 _PREFERRED = ("float8", "text", "timestamptz", "bool", "interval")
 
 
-def resolve(known: dict[str, list[Signature]], name: str, given: list[str], shown: str = "") -> Call:
+def resolve(known: dict[str, list[Signature]], name: str, given: list[str], shown: str = "") -> FunctionCall:
     """Choose the best signature, as PostgreSQL does."""
     signatures = known.get(name)
     if signatures is None:
@@ -216,7 +216,7 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
         raise unsupported(f"{name} of numeric", "Cast to double precision: (…)::float8")
     if name == "substring" and given[1:] in (["text"], [UNKNOWN]):
         raise unsupported("substring() with a pattern", "Use regexp_match()")
-    best: tuple[float, Call] | None = None
+    best: tuple[float, FunctionCall] | None = None
     for signature in signatures:
         fit = _fits(signature, given)
         if fit is not None and (best is None or fit[0] < best[0]):
@@ -233,7 +233,7 @@ def _ways(signatures: list[Signature]) -> str:
     return " or ".join(f"({', '.join(long_name(name) for name in each.takes)})" for each in signatures[:6])
 
 
-def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
+def _fits(signature: Signature, given: list[str]) -> tuple[float, FunctionCall] | None:
     """Return how far arguments are from a signature, and the call with its types filled in."""
     takes = signature.takes
     if signature.variadic:
@@ -262,7 +262,7 @@ def _fits(signature: Signature, given: list[str]) -> tuple[float, Call] | None:
         else:
             return None
         wanted.append(want)
-    return distance, Call(signature, tuple(wanted), _fill_type(signature.gives, bound, "text"))
+    return distance, FunctionCall(signature, tuple(wanted), _fill_type(signature.gives, bound, "text"))
 
 
 def _element_type(takes: tuple[str, ...], given: list[str]) -> str | None:

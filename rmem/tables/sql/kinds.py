@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from .scope import fold_name
 
-READS = frozenset({"SELECT"})
+DEFINITIONS = ("CREATE", "DROP", "ALTER")
+"""How the kinds of statements begin that change tables and not rows."""
 
 
 def kind_of(tree: exp.Expression) -> str:

@@ -53,7 +53,8 @@ class Parameters:
         values = list(params or [])
         if len(values) != self.count:
             raise SqlError(
-                f"the statement has {self.count} parameters (up to ${self.count}), but {len(values)} were given"
+                f"the statement has {self.count} {'parameter' if self.count == 1 else 'parameters'} "
+                f"(up to ${self.count}), but {len(values)} were given"
             )
         return [check_value(value, f"${number}") for number, value in enumerate(values, 1)]
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
-from .bind import Binder, Columns
+from .bind import Binder, BoundColumns
 from .expression_types import NAMES, UNKNOWN, assignable, long_name
 from .scope import (
     NameScope,
@@ -23,7 +23,7 @@ from .scope import (
 )
 
 
-def bind_statement(binder: Binder, tree: exp.Expression) -> Columns:
+def bind_statement(binder: Binder, tree: exp.Expression) -> BoundColumns:
     """Bind a statement that reads or writes rows; return its result columns."""
     if isinstance(tree, exp.Query):
         return binder.query(tree, None)
@@ -79,7 +79,7 @@ def _is_default(node: exp.Expression) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
-def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> Columns:
+def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> BoundColumns:
     clause = tree.args.get("returning")
     if clause is None:
         return ()
@@ -97,7 +97,7 @@ def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> C
 # -- INSERT ----------------------------------------------------------------------------------------------------
 
 
-def _insert(binder: Binder, tree: exp.Insert) -> Columns:
+def _insert(binder: Binder, tree: exp.Insert) -> BoundColumns:
     only(tree, "this", "expression", "conflict", "returning", "default", "with_")
     outer = NameScope()
     binder.with_queries(tree, outer)
@@ -246,7 +246,7 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: NameScope, 
 # -- UPDATE and DELETE -----------------------------------------------------------------------------------------
 
 
-def _change(binder: Binder, tree: exp.Update | exp.Delete) -> Columns:
+def _change(binder: Binder, tree: exp.Update | exp.Delete) -> BoundColumns:
     only(tree, "this", "expressions", "from_", "using", "where", "returning", "with_")
     outer = NameScope()
     binder.with_queries(tree, outer)

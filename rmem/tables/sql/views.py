@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from ...errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
 from ..catalog import Column, Table
-from .bind import Binder, Columns
+from .bind import Binder, BoundColumns
 from .dialect import Dialect
 from .expression_types import result_type
 from .parse import parse
@@ -45,7 +45,7 @@ def _column(name: str, kind: str) -> Column:
     return Column(check_name(name, "column"), limits)
 
 
-def columns_of(columns: Columns) -> tuple[Column, ...]:
+def columns_of(columns: BoundColumns) -> tuple[Column, ...]:
     """Return the columns of a table for the results of a query."""
     found: list[Column] = []
     for name, kind in columns:
@@ -65,7 +65,7 @@ def _query_text(sql: str) -> str:
     raise SqlError("CREATE VIEW needs a query: CREATE VIEW v AS SELECT …")
 
 
-def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple[Columns, set[str]]:
+def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple[BoundColumns, set[str]]:
     """Bind a view's query; return its columns and the tables and views that it reads."""
     tree = parse(view.view or "").tree
     if not isinstance(tree, exp.Query):

@@ -60,9 +60,9 @@ def test_bm25_follows_a_column_through_its_changes(steps, question):
     assert words.texts().score(question).possible == pytest.approx(possible)
     assert as_dict(scores) == pytest.approx(expected, abs=1e-5)
     for row, (text, _) in table.items():
-        assert (scores.of(row) is None) == (text is None)
-    assert scores.of(99) is None
-    assert scores.of(None) is None
+        assert (scores.by_row[row] is None) == (text is None)
+    assert scores.by_row[99] is None
+    assert scores.by_row[None] is None
 
 
 @given(steps, st.lists(numbers, min_size=3, max_size=3), st.integers(0, 14), st.booleans())
@@ -96,7 +96,7 @@ def test_scores_of_some_rows_are_those_of_all(steps, wanted):
     ):
         some, every = make(), as_dict(make())
         some.know(rows_of(wanted))
-        assert [some.of(row) for row in wanted] == [every.get(row) for row in wanted]
+        assert [some.by_row[row] for row in wanted] == [every.get(row) for row in wanted]
 
 
 @given(steps, st.floats(0, 5), st.floats(0.01, 5))
@@ -136,7 +136,7 @@ def test_many_rows_at_once_and_then_a_few():
     assert as_dict(TextScores(before, "n5"))[5] > 0
     scores = TextScores(words.texts(), "n5 seven")
     assert [row for row, score in as_dict(scores).items() if score] == [7, 3001]
-    assert scores.of(5) is None
+    assert scores.by_row[5] is None
 
 
 def test_vectors_of_several_dimensions_are_told_apart():
@@ -191,7 +191,8 @@ def test_maxsim_sums_the_best_match_of_each_query_vector():
 
 
 def test_a_query_that_is_null_scores_nothing():
-    assert NoScores().of(1) is None
+    none = NoScores()
+    assert none.by_row[1] is None
     assert NoScores().best(3)[0].size == 0
 
 
@@ -205,7 +206,8 @@ def test_words_cannot_drown_a_perfect_vector():
     words.change(NONE, rows, said)
     points.change(NONE, rows, list(matrix))
     query = np.array([1, 0, 0, 0], np.float32)
-    words_alone = TextScores(words.texts(), "zyzzyva").of(999)
+    scores = TextScores(words.texts(), "zyzzyva")
+    words_alone = scores.by_row[999]
     assert words_alone is not None
     assert words_alone > 5
     scores = HybridScores(points.vectors(4), query, words.texts(), "zyzzyva", 0.9, 0.1)
