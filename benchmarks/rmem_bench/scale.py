@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -64,20 +65,26 @@ def _measure(load: ScaleLoad, servers: Sequence[Any], advance: Advance) -> dict[
 
     urls, label = [server.new_database() for server in servers], f"{len(servers)} servers"
     each = load.memories // load.workspaces
+
+    def fill(number: int, stack: ExitStack) -> Brain:
+        store = PostgresRecordStore(
+            urls[number % len(urls)], tenant=f"w{number}", held_up_to=0 if load.large else HELD_UP_TO
+        )
+        brain = stack.enter_context(Brain(stack.enter_context(store), embedder="none"))
+        given = list(synthetic_memories(each, seed=number, agents=10, dimension=_DIMENSION))
+        for at in range(0, each, _BATCH):
+            brain.remember_many(given[at : at + _BATCH])
+        if load.large:
+            store.compact()
+        return brain
+
     with ExitStack() as stack:
         brains = []
         begun, cpu = time.perf_counter(), _database_cpu(servers)
-        for number in range(load.workspaces):
-            store = PostgresRecordStore(
-                urls[number % len(urls)], tenant=f"w{number}", held_up_to=0 if load.large else HELD_UP_TO
-            )
-            brains.append(stack.enter_context(Brain(stack.enter_context(store), embedder="none")))
-            given = list(synthetic_memories(each, seed=number, agents=10, dimension=_DIMENSION))
-            for at in range(0, each, _BATCH):
-                brains[-1].remember_many(given[at : at + _BATCH])
-            if load.large:
-                store.compact()
-            advance(f"filling {label}", number + 1, load.workspaces)
+        with ThreadPoolExecutor(load.threads) as pool:
+            for brain in pool.map(partial(fill, stack=stack), range(load.workspaces)):
+                brains.append(brain)
+                advance(f"filling {label}", len(brains), load.workspaces)
         filled, fill_cpu = time.perf_counter() - begun, _database_cpu(servers) - cpu
         size = sum(_size(url) for url in urls)
         calls = _Calls(load, brains)

@@ -118,8 +118,9 @@ def remembers(ground: Ground, calls: int) -> dict[str, Any]:
     """One durable memory at a time, each beside a bare insert of the same row; then recalls of what is new."""
     brain, bare = ground.brain, BareInsert(ground.path, ground.folder / "bare.db")
     fresh = synthetic_memories(2 * calls + _WARM_UP, ground.seed + 1)
-    ours, plain, after = Samples(), Samples(), Samples()
-    questions = synthetic_questions(calls, ground.seed + 1)
+    ours, plain, after, again = Samples(), Samples(), Samples(), Samples()
+    few = min(calls, 50)
+    questions = synthetic_questions(2 * few, ground.seed + 1)
     for at in range(calls + _WARM_UP):
         memory = _fresh(fresh)
         taken = Samples() if at < _WARM_UP else ours
@@ -128,15 +129,20 @@ def remembers(ground: Ground, calls: int) -> dict[str, Any]:
         (Samples() if at < _WARM_UP else plain).time(lambda row=row: bare.insert(row))  # type: ignore[misc]
         ground.advance("remember one by one", at, calls + _WARM_UP)
     bare.close()
-    for at in range(min(calls, 50)):
+    for at in range(few):
         brain.remember(**_fresh(fresh))
         after.time(lambda at=at: brain.recall(questions[at], K))  # type: ignore[misc]
+        again.time(lambda at=at: brain.recall(questions[few + at], K))  # type: ignore[misc]
     subject, baseline = ours.summary(), plain.summary()
+    recalled, unchanged = after.summary(), again.summary()
     return {
         "remember": subject,
-        "baselines": {"bare_sqlite_insert": baseline},
-        "ratios": {"remember_to_bare_sqlite_insert": ratios(subject, baseline)},
-        "hybrid_recall_after_a_remember": after.summary(),
+        "baselines": {"bare_sqlite_insert": baseline, "hybrid_recall_without_a_remember": unchanged},
+        "ratios": {
+            "remember_to_bare_sqlite_insert": ratios(subject, baseline),
+            "recall_after_a_remember_to_recall": ratios(recalled, unchanged),
+        },
+        "hybrid_recall_after_a_remember": recalled,
     }
 
 

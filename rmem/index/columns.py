@@ -222,7 +222,9 @@ class Columns:
             return
         original_seq = self["born"][first:]
         in_order = bool((original_seq[1:] >= original_seq[:-1]).all())  # the usual case
-        order = np.argsort(group, kind="stable") if in_order else np.lexsort((original_seq, group))
+        # numpy sorts 16-bit numbers by radix, in a tenth of the time
+        codes16 = group.astype(np.uint16) if len(self.groups.names) <= 65_536 else group
+        order = np.argsort(codes16, kind="stable") if in_order else np.lexsort((original_seq, codes16))
         ordered, rows = group[order], order + first
         starts = starts_of_runs(ordered)
         codes = ordered[starts]

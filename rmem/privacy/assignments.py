@@ -85,7 +85,7 @@ _NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of 
 _MACHINE_MADE = re.compile(
     r"(?:[a-z]{2,8}[-_])?[0-9a-f]{32,}(?:-[0-9a-f]{8,})*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\S*[0-9]\S*[0-9])(?=\S*[g-zG-Z])[A-Za-z0-9_-]{40,}"
 )
-_WORD = re.compile(r"[a-z][a-z-]{5,30}(?=[\"'`])")
+_WORD = re.compile(r"[a-z][a-z-]{4,29}[a-z](?=[\"'`])")
 _PLACE = re.compile(r"pass|secret|token|key|field|param|value|prompt|input", re.IGNORECASE)
 _ENDS = re.compile(r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|&(?=amp;)")
 """Where a value without quotes ends although no blank follows: a=b&c=d, a=b;c=d, (a=b, …), <a>b</a>."""
@@ -132,7 +132,9 @@ _NEXT_LINE = re.compile(
     r"(?P<value>\S{8,256})[ \t]*(?:\n|$)"
 )
 """Please use the following password: / … alone in its line."""
-_USER = re.compile(r"""(?:^|\s)(?:-u|--user)[ =]["']?([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE)
+_USER = re.compile(
+    r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
+)
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
 _COMMAND = re.compile(
     r"""(?:\bsshpass\s+-p\s*|\bredis-cli\b[^\n]{0,80}?\s-a\s+|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p
@@ -246,8 +248,10 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     start, end = key.span()
     if key.group() in _SHORT and start and text[start - 1].isalpha() and not _begins(text, start):
         return None  # compass, but dbPass and requirepass
-    if text[end : end + 2] in (":+", ":?") or (
-        key.group() == "psk" and text[start - 1 : start] in ("!", "+", "-", ":")
+    if (
+        text[end : end + 2] in (":+", ":?")
+        or text[start - 2 : end].lower() == "${pwd"
+        or (key.group() == "psk" and text[start - 1 : start] in ("!", "+", "-", ":"))
     ):
         return None  # ${PASSWORD:+given} of a shell, a list of ciphers
     if _SENTENCE.search(text, max(0, start - 60), start) and text[end : end + 1] in ('"', "'"):

@@ -33,7 +33,7 @@ _WORDS = frozenset(
     default changeme-please falsch oublié inherit identifier bearer basic oauth oauth2 user username login admin-only
     value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
     refresh access same reset forgot valid disabled enabled unknown argon2 argon2i argon2id bcrypt md5 pbkdf2 scrypt
-    sha1 sha256 sha512 ed25519""".split()
+    sha1 sha256 sha512 ed25519 client-id client_id x-oauth-basic""".split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
@@ -65,11 +65,13 @@ _FILE = re.compile(
     r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
 )
 _LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+")
-"""Words for people: of another script, or one that begins with a capital."""
+"""Words for people: of another script, or one that begins with a capital or as SMTP-Passwort does."""
 _IDENTIFIER = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
-_PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*(?:[/.][\w.-]+){2,}")  # package.module.Name, plugins/auth/migrations
+_PATH = re.compile(r"[\w-]{1,40}(?:[/.][\w-]{1,40}){2,}")  # package.module.Name, plugins/auth/migrations
+_HEADER_NAME = re.compile(r"[A-Z][a-z]*(?:-[A-Z][A-Za-z]+[0-9]{0,3})+")  # X-Amz-Content-Sha256
+_CAMEL = re.compile(r"[a-z]{3,}(?:[A-Z]+[a-z]*)+[0-9]{0,2}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?")
 _PUBLIC_KEY = re.compile(
     r"MI[A-Za-z]{0,4}MA0GCSqGSIb3DQEBAQUAA4|MIIB?I[A-Za-z]ANBgkqhkiG9w0BAQEFAAOC|MFkwEwYHKoZIzj0CAQ"
@@ -142,8 +144,10 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
         return quoted and len(value) >= 8 and value.isalnum() and _alternates(value) and not is_placeholder(value)
     if is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value) or not value.isascii():
         return False
-    if _TIME.fullmatch(value) or _REFERENCE.fullmatch(value):
+    if _TIME.fullmatch(value) or _REFERENCE.fullmatch(value) or _HEADER_NAME.fullmatch(value):
         return False
+    if value.startswith("ssh-") or (not quoted and _CAMEL.fullmatch(value) and is_wordy(value)):
+        return False  # a public key, authHeaderB64
     if _PATTERN.search(value) and _BRACKET.search(value):
         return False
     digits = sum(character.isdigit() for character in value)
@@ -175,7 +179,7 @@ def is_mixed(value: str) -> bool:
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _LONG_RUN = re.compile(r"[A-Z]?[a-z]{3,}")
 _NO_HEX = re.compile("[g-zG-Z]")
-_HEX = re.compile("(?:0[xX])?[0-9A-Fa-f]+")
+_HEX = re.compile("(?:0[xX]|[A-Za-z]{2,8}-?)?[0-9A-Fa-f]+")
 
 
 def is_random(value: str) -> bool:
@@ -184,7 +188,7 @@ def is_random(value: str) -> bool:
     sorts = sum(any(map(sort, value)) for sort in (str.islower, str.isupper, str.isdigit))
     signs = sum(not character.isalnum() for character in value)
     if is_wordy(value) or _HEX.fullmatch(value):
-        return False  # localJunctionM2MM2M2, 0xD06AAF4C…
+        return False  # localJunctionM2MM2M2, 0xD06AAF4C…, Ref-1ac501c9…
     if sorts == 3:
         return len(value) >= 16 and signs <= len(value) / 8 and _alternates(value)
     return sorts == 2 and len(value) >= 24 and not signs and bool(_NO_HEX.search(value)) and _alternates(value, 0.3)

@@ -27,6 +27,7 @@ _EXPLAINED = re.compile(
     r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search|examples?|values?|device|verification|jkt|s256|expected|label|string)$",
     re.IGNORECASE,
 )
+_IN_URL = re.compile(r"://\S*$")
 _PUBLIC = re.compile("public|publishable|csrf|xsrf", re.IGNORECASE)
 _LAST_PART = re.compile(r"[A-Z]?[a-z]+[0-9]*$|[A-Z]+[0-9]*$")
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]{1,15}(?=[\s,.;:!?]|$)")
@@ -54,6 +55,8 @@ def random_words(text: str) -> Iterator[Finding]:
             continue  # ids in tables and logs
         before = text[max(text.rfind("\n", 0, start) + 1, start - 80) : start]
         named = _NAME.search(before)
+        if _IN_URL.search(before):
+            continue
         if named:
             last = _LAST_PART.search(named["name"])
             if last is None or _EXPLAINED.match(last.group()) or _PUBLIC.search(named["name"]):

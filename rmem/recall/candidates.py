@@ -42,7 +42,7 @@ def gather_candidates(
     bare = without_names(question.topic, named) if mode == "hybrid" else question.text
     terms = question_terms(source, question, bare, settings, soft=mode == "hybrid")
     row_counts = source.row_counts(terms.terms)
-    weights = terms.weights(source.size, [row_counts.get(term, 0) for term in terms.terms])
+    weights = terms.weights(terms.idfs(source.size, [row_counts.get(term, 0) for term in terms.terms]))
     request.held = row_counts
     request.words = [
         [

@@ -101,8 +101,7 @@ def _rank_lexical(
     best = holding[bits.top(scores[holding], count)]
     if not best.size:
         return []
-    weights = dict(words.weights)
-    shares = (scores[best] / np.float32(sum(weights.values()) or 1)).astype(np.float32)
+    shares = (scores[best] / np.float32(sum(words.weights.values()) or 1)).astype(np.float32)
     scale = scale_of(scores[holding], settings.pool)
     shown = signals(
         shares, np.zeros_like(shares), standardise(scores[best], scale), standardise(scores[holding], scale)
@@ -113,7 +112,7 @@ def _rank_lexical(
         reason = None
         if explain:
             reason = Explanation(
-                "lexical", {"bm25": score}, score, None, words.matches(place), weights, found_rows.size,
+                "lexical", {"bm25": score}, score, None, words.matches(place), dict(words.idfs), found_rows.size,
                 signals=dict(zip(SIGNALS, values, strict=True)),
             )  # fmt: skip
         ranked.append(Ranked(int(found_rows.seq[place]), score, likelihood, reason))

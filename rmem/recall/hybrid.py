@@ -100,7 +100,7 @@ class Hybrid:
         self.cosines = found_rows.cosines(self.vector) if self.vector is not None else None
 
     def _weight(self, word: str) -> float:
-        """Return the weight (idf) of a word among these rows, for embedders that weigh words."""
+        """Return the weight of a word among these rows, for embedders that weigh words."""
         return self.words.weights.get(word, FUNCTION_WORD)
 
     def rank(self, allowed: npt.NDArray[np.bool_] | None, count: int, *, explain: bool) -> list[Ranked]:
@@ -251,7 +251,7 @@ class Hybrid:
             bm25=float(self.lexical[at]),
             cosine=None if self.cosines is None else float(self.cosines.at(place)[0]),
             words=self.words.matches(at),
-            asked=dict(self.words.weights),
+            asked=dict(self.words.idfs),
             rows=self.found_rows.size,
             notes=notes,
             signals=dict(zip(SIGNALS, shown, strict=True)),

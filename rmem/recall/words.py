@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -20,6 +20,7 @@ from .settings import RecallSettings
 Scores = npt.NDArray[np.float32]
 
 _SOFT_UP_TO = 32  # words; a pasted log is matched by its own words
+_LONG, _LEAD = 24, 4  # words from which on a text is long; words at its beginning that always count in full
 _COMMON, _MANY = 0.05, 1024  # words in more rows than this share, or than this, say nothing about neighbours
 
 
@@ -31,6 +32,7 @@ class WordTerms:
     names: list[str]
     own: int  # number of terms of the word itself; the rest are of similar words
     first: int
+    emphasis: float
 
 
 class SimilarWords(Protocol):
@@ -46,9 +48,22 @@ class QuestionTerms(NamedTuple):
     terms: list[int]
     shares: list[float]
 
-    def weights(self, rows: int, counts: Sequence[int]) -> dict[str, float]:
+    def idfs(self, rows: int, counts: Sequence[int]) -> dict[str, float]:
         """Return the idf of each word; `counts` are the numbers of rows with each term."""
         return {part.word: idf(rows, max(counts[part.first : part.first + part.own], default=0)) for part in self.parts}
+
+    def weights(self, idfs: Mapping[str, float]) -> dict[str, float]:
+        """Return the weight of each word in the score: its idf, less towards the end of a long text."""
+        return {part.word: part.emphasis * idfs[part.word] for part in self.parts}
+
+
+def emphases(count: int) -> list[float]:
+    """Return the weights of a question's words by their place. A long text, such as an issue or a prompt, says first
+    what it is about: the longer it is, the fewer words at its beginning count in full, and the others as 1/place."""
+    if count <= _LONG:
+        return [1.0] * count
+    lead = max(_LEAD, _LONG * (_LONG / count) ** 2)
+    return [min(1.0, lead / place) for place in range(1, count + 1)]
 
 
 def question_terms(
@@ -63,15 +78,15 @@ def question_terms(
     related: dict[str, list[tuple[int, str, float]]] = {}
     if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
         related = source.relatives(words, settings.soft_floor, settings.soft_most)
-    for word in words:
-        part = WordTerms(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms))
+    for word, emphasis in zip(words, emphases(len(words)), strict=True):
+        part = WordTerms(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms), emphasis)
         terms += word.hashes
-        shares += [1.0] * len(word.hashes)
+        shares += [emphasis] * len(word.hashes)
         for term, name, cosine in related.get(word.text, ()):
             if term not in word.hashes:
                 part.names.append(name)
                 terms.append(term)
-                shares.append(settings.soft_weight * cosine)
+                shares.append(emphasis * settings.soft_weight * cosine)
         parts.append(part)
     return QuestionTerms(parts, terms, shares)
 
@@ -86,7 +101,8 @@ class QuestionWords:
         self._parts = found.parts
         self._scored = score_terms(found_rows, found.terms, found.shares, settings.k1, settings.b)
         self._counts = self._scored.counts()
-        self.weights = found.weights(found_rows.population, self._counts)
+        self.idfs = found.idfs(found_rows.population, self._counts)
+        self.weights = found.weights(self.idfs)
         self.scores = self._sum(found_rows, settings, settings.spread if soft and settings.context else 0.0)
 
     def _sum(self, found_rows: FilteredRows, settings: RecallSettings, spread: float) -> Scores:

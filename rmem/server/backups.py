@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from glob import glob
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -203,10 +205,7 @@ def _run(program: str, store: str, *arguments: str) -> None:
     """Run one of PostgreSQL's programs on a database, without the password on its command line."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-    found = shutil.which(program)
-    if found is None:
-        example = f"{program} {' '.join(arguments)} --dbname=ADDRESS"
-        raise ConfigError(f"{program} is not on the PATH; install PostgreSQL's client programs, or run: {example}")
+    found = _find(program, store, arguments)
     parts: dict[str, Any] = conninfo_to_dict(store)
     password = parts.pop("password", None)
     environment = {**os.environ, **({} if password is None else {"PGPASSWORD": str(password)})}
@@ -214,3 +213,35 @@ def _run(program: str, store: str, *arguments: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise StoreError(f"{program} failed: {done.stderr.strip()}")
+
+
+_USUAL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin")
+"""Where systems install PostgreSQL's programs of several versions side by side."""
+
+
+def _find(program: str, store: str, arguments: tuple[str, ...]) -> str:
+    """Return the first program that is not older than the server, which would refuse it."""
+    ((number,),) = _query(store, "SELECT current_setting('server_version_num')::int / 10000")
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    folders += [Path(folder) for pattern in _USUAL for folder in sorted(glob(pattern))]
+    versions = set()
+    for folder in folders:
+        found = shutil.which(program, path=str(folder))
+        version = _version(found) if found else None
+        if found and version is not None:
+            if version >= number:
+                return found
+            versions.add(str(version))
+    if versions:
+        raise ConfigError(
+            f"{program} {', '.join(sorted(versions))} is older than the server, which is {number}; install PostgreSQL's "
+            f"client programs of version {number} and put their folder on the PATH"
+        )
+    example = f"{program} {' '.join(arguments)} --dbname=ADDRESS"
+    raise ConfigError(f"{program} is not on the PATH; install PostgreSQL's client programs, or run: {example}")
+
+
+def _version(program: str) -> int | None:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"\) ([0-9]+)", done.stdout)
+    return int(found[1]) if found else None

@@ -51,6 +51,8 @@ def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a memory to remember, with its author; refuse one in another member's name, and one that
     would replace another member's memory."""
     given, place = dict(fields), fields.get("place")
+    if place is None and isinstance(tags := fields.get("tags"), Mapping) and tags.get("scope") == "personal":
+        given["place"] = place = f"{_PERSONAL}{access.member}"
     if isinstance(place, str):
         check_place(access, place)
         if _is_shared(place) or place.startswith(_PERSONAL):

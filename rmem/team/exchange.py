@@ -86,6 +86,8 @@ def check_document(data: Mapping[str, Any]) -> Document:
     if "text" in contents:
         raise InputError("contents must not hold the key 'text': the text itself is kept there", field="contents")
     check(contents)
+    if contents.get("scope") == "personal":
+        raise InputError("contents.scope: a personal memory stays with its author", field="contents.scope")
     return {
         "id": checks.memory_id("id", data["id"]),
         "text": checks.text("text", data["text"]),

@@ -14,11 +14,13 @@ from ..old_names import REPOSITORY_FILES
 from . import git_config
 from .ssh_config import host_of
 
-_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>[^:/]+):(?P<path>[^/].*)$")
+_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>[^:/]{2,}):/*(?P<path>[^/].*)$")  # a host of one letter is a drive
 _REMOTES = ("upstream", "origin")
 """A fork is cloned from `origin`, and the repository that it is of is `upstream`."""
 # Where git is served on port 443, for those behind a firewall.
 _ALIASES = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
+_FORGES = (*_ALIASES.values(), "codeberg.org")
+"""Hosts whose addresses are never rewritten: `insteadOf` names a mirror or proxy of them, which others do not use."""
 _LONGEST = 1 << 20  # bytes of a file of git that are read
 
 
@@ -62,8 +64,13 @@ def root_of(path: str | Path) -> Path | None:
 
 
 def _find(path: str | Path) -> tuple[Path, Path] | None:
-    """Return the root of a repository and its git folder."""
+    """Return the root of a repository and its git folder; also from a linked folder."""
     start = Path(path)
+    found = _find_above(start)
+    return found if found is not None or (real := start.resolve()) == start else _find_above(real)
+
+
+def _find_above(start: Path) -> tuple[Path, Path] | None:
     for folder in (start, *start.parents):
         mark = folder / ".git"
         if mark.is_dir():
@@ -114,7 +121,16 @@ def _read(root: Path, private: Path) -> Repository:
     remotes = settings.remotes()
     address = next((remotes[name] for name in _REMOTES if name in remotes), next(iter(remotes.values()), None))
     home = common.parent if common.name == ".git" else common
-    return Repository(_shared_id(settings.rewritten(address)) if address else local_id(home), root, branch, commit)
+    return Repository(_address_id(address, settings) if address else local_id(home), root, branch, commit)
+
+
+def _address_id(address: str, settings: git_config.GitConfig) -> str:
+    written = _shared_id(address)
+    return (
+        written
+        if written.startswith(tuple(f"{host}/" for host in _FORGES))
+        else _shared_id(settings.rewritten(address))
+    )
 
 
 def _declared_id(root: Path) -> str | None:

@@ -50,6 +50,8 @@ def test_writing_is_measured_beside_a_bare_insert(figures):
     assert is_timing(written["remember"])
     assert is_timing(written["baselines"]["bare_sqlite_insert"])
     assert is_timing(written["hybrid_recall_after_a_remember"])
+    assert is_timing(written["baselines"]["hybrid_recall_without_a_remember"])
+    assert written["ratios"]["recall_after_a_remember_to_recall"]["cpu"] > 0
     assert written["ratios"]["remember_to_bare_sqlite_insert"].keys() == {"wall", "cpu"}
 
 

@@ -208,7 +208,7 @@ def test_mining_transcripts(rmem: Rmem, clone: Path, tmp_path: Path) -> None:
     words = ("import", "claude-code", "--from", str(tmp_path / "kept"))
     answer = rmem(*words)
     assert (answer.code, answer.out) == (0, "Read 1 transcripts; 1 new memories, 0 known already\n")
-    assert rmem(*words, "--json").json == {"read": 0, "passed_over": 1, "memories": 0}
+    assert rmem(*words, "--json").json == {"read": 0, "passed_over": 1, "memories": 0, "without_patch": 0}
     (memory,) = rmem("list", "--json").json["memories"]
     assert memory["text"] == "We never use print in library code"
     assert memory["place"] == f"repo:{REPOSITORY}"
@@ -230,7 +230,12 @@ def test_mining_git(rmem: Rmem, clone: Path, tmp_path: Path, monkeypatch: pytest
     git("commit", "-qam", "Fix timeouts of the pool at night")
     assert rmem("import", "git").out == "Read 2 commits; 1 new memories, 0 known already\n"
     monkeypatch.chdir(tmp_path)
-    assert rmem("import", "git", "--from", str(clone), "--json").json == {"read": 2, "passed_over": 1, "memories": 0}
+    assert rmem("import", "git", "--from", str(clone), "--json").json == {
+        "read": 2,
+        "passed_over": 1,
+        "memories": 0,
+        "without_patch": 0,
+    }
     answer = rmem("import", "git")
     assert answer.code == 2
     assert "must lie in a git repository" in answer.err

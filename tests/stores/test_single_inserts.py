@@ -113,3 +113,34 @@ def test_memories_without_a_step_get_the_next_one_of_their_agent_beside_another_
         assert store.get("ann-4-1700000000").step_number == 4
         other.forget_many(["ann-6-1700000000"])
         assert store.put([memory("again", -1)])[0].step_number == 6
+
+
+def test_a_memory_without_a_step_takes_one_statement(path):
+    with SqliteRecordStore(path) as store:
+        kept = [store.put([memory(text, -1)])[0] for text in ("first", "second")]  # notes the kind of the store
+        statements: list[str] = []
+        connection = store._file.writer
+        connection.set_trace_callback(statements.append)
+        kept += [store.put([memory(text, -1)])[0] for text in ("third", "fourth")]
+        connection.set_trace_callback(None)
+        assert len(statements) == 2
+        assert [(one.memory_id, one.step_number) for one in kept] == [
+            (f"ann-{step}-1700000000", step) for step in range(4)
+        ]
+        assert [one.step_number for one in store.select(order="step")] == [0, 1, 2, 3]
+
+
+def test_steps_and_ids_left_to_the_store_are_the_same_one_by_one_and_together(tmp_path):
+    drafts = [("ann", -1, 5.9), ("ann", 7, 6.0), ("ann", -1, -5.9), ("bob's", -1, 7e9), ("ann", -1, 6.5)]
+    made = []
+    for name in ("single", "together"):
+        with SqliteRecordStore(tmp_path / name) as store:
+            store.put([memory("first")])
+            given = [Memory("", agent, step, when, {}, text="x") for agent, step, when in drafts]
+            kept = store.put(given) if name == "together" else [store.put([one])[0] for one in given]
+            made.append([(one.memory_id, one.step_number) for one in kept])
+    assert (
+        made[0]
+        == made[1]
+        == [("ann-2-5", 2), ("ann-7-6", 7), ("ann-8--5", 8), ("bob's-0-7000000000", 0), ("ann-9-6", 9)]
+    )

@@ -37,6 +37,7 @@ def clone(tmp_path, monkeypatch):
         "https://github.com/acme/etl",
         "https://ann:secret@github.com/acme/etl.git",
         "ssh://git@github.com:22/acme/etl.git",
+        "git@github.com:/acme/etl.git",
     ],
 )
 def test_all_ways_of_writing_an_address_are_one_repository(clone, address):
@@ -165,6 +166,19 @@ def test_addresses_are_rewritten_as_git_does_it(clone, home):
     assert repository(clone).id == "github.com/acme/etl"
     git(clone, "remote", "set-url", "origin", "gh:ours/etl.git")
     assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_a_mirror_of_a_forge_makes_no_other_repository(clone, home):
+    write(home / ".gitconfig", '[url "https://mirror.acme.io/github/"]\n  insteadOf = https://github.com/\n')
+    git(clone, "remote", "add", "origin", "https://github.com/acme/etl")
+    assert repository(clone).id == "github.com/acme/etl"
+
+
+def test_a_linked_folder_belongs_to_the_repository_that_it_is_in(clone, tmp_path):
+    git(clone, "remote", "add", "origin", "git@github.com:acme/etl.git")
+    (clone / "etl/jobs").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(clone / "etl")
+    assert repository(tmp_path / "link/jobs").id == "github.com/acme/etl"
 
 
 def test_a_submodule_is_a_repository_of_its_own(clone, tmp_path):

@@ -339,6 +339,50 @@ def test_a_revert_of_a_revert_in_words_says_nothing_was_taken_back(brain, histor
     assert texts(brain) == []
 
 
+@pytest.mark.parametrize("again", ["Reland", "Re-merge", "Reapply", "Reintroduce"])
+def test_what_came_back_under_another_word_was_not_taken_back(brain, history, again):
+    history.commit('Revert "macos: use posix_spawn"\n\nIt caused failures in other suites.', "etl/spawn.c")
+    history.commit(f'{again} "macos: use posix_spawn" (#3257)', "etl/spawn.c")
+    import_git(brain, history.root)
+    assert not [one for one in texts(brain) if "taken back" in one]
+
+
+def test_a_revert_behind_a_kind_is_one(brain, history):
+    body = "This change requires TypeScript 5.1."
+    history.commit(f'fix: Revert "fix(types): allow unrelated getters (#11442)"\n\n{body}', "etl/ref.ts")
+    import_git(brain, history.root)
+    assert texts(brain) == [f"Tried and taken back: fix(types): allow unrelated getters. Why: {body}"]
+
+
+def test_a_partial_revert_took_nothing_back_and_its_ids_are_no_reason(brain, history):
+    part = "This reverts the part of commit 19908ff7a37a9a431399bb6f2868efc22820f2b6 in\nsubdirectory lints."
+    history.commit(f'Revert "stabilize conversions"\n\n{part}', "etl/a.rs")
+    both = "This reverts commits 978b1daf99d8326718684381704902fdaaf71b18 and 3235d9d612909bc64550eea3a0d387e1187e93dd."
+    history.commit(f'Revert "New lint for maps"\n\n{both}', "etl/b.rs")
+    import_git(brain, history.root)
+    assert texts(brain) == ["Tried and taken back: New lint for maps (commit 978b1daf99)."]
+
+
+@pytest.mark.parametrize(
+    "subject", ["Revert #152369 because of multiple regressions", "Fix grammar: 'allows to' in it"]
+)
+def test_a_revert_in_words_and_corrected_wording_are_no_fixes(brain, history, subject):
+    history.commit(f"{subject}\n\nThe regressions are documented elsewhere.", "etl/a.rs")
+    import_git(brain, history.root)
+    assert {memory.type for memory in brain.memories()} <= {"codebase"}
+
+
+def test_whom_a_revert_is_told_to_and_what_it_closes_is_no_reason(brain, history):
+    history.commit('Revert "Change pane titles"\n\nClose #586. /cc @akashin', "etl/title.sh")
+    history.commit('Revert "Close handles to the terminal", instead reuse handles', "etl/tty.go")
+    history.commit("Fix/typescript tests (#5375)\n\nrefactor the tests of types a bit", "etl/index.ts")
+    import_git(brain, history.root)
+    assert texts(brain) == [
+        "Tried and taken back: Close handles to the terminal. Why: instead reuse handles",
+        "Tried and taken back: Change pane titles.",
+    ]
+
+
 def test_lines_of_a_wrapped_item_stay_together(brain, history):
     items = "- Check if a character is inside a visible range (do not\n  include the next position).\n- Clip both bars."
     history.commit(f"Fix various errors in redrawing:\n\n{items}", "etl/redraw.c")

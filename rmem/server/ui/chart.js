@@ -1,9 +1,9 @@
 // Charts as SVG and as bars: what several pages draw.
 
-import {TIERS, count, h, plural, s} from "./dom.js";
+import {CHART_WIDTH, TIERS, count, h, plural, s} from "./dom.js";
 import {t} from "./text.js";
 
-const WIDTH = 960, HEIGHT = 220, LEFT = 44, BOTTOM = 34, TOP = 10;
+const WIDTH = CHART_WIDTH, HEIGHT = 220, LEFT = 44, BOTTOM = 34, TOP = 10;
 
 /** Lines over an axis. A series is {name, points: [[x, y], …]}; `x` and `y` are {low, high, label: number → text, name}.
  * `guide` is a dashed line from one point to another. */

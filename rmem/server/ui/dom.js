@@ -2,6 +2,9 @@
 
 import {t} from "./text.js";
 
+/** How wide charts are drawn, so that their words are as large on a phone. */
+export const CHART_WIDTH = Math.max(320, Math.min(960, document.documentElement.clientWidth - 40));
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, properties, children) {

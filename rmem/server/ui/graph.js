@@ -1,10 +1,10 @@
 // The graph of facts around an entity, at a time: expand it by a click, read the sentences, see what contradicts.
 
-import {count, field, h, later, plural, problem, replace, s} from "./dom.js";
+import {CHART_WIDTH, count, field, h, later, plural, problem, replace, s} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Graph`;
-const WIDTH = 900, HEIGHT = 440, MOST = 30, STEPS = 200;
+const WIDTH = CHART_WIDTH, HEIGHT = 440, MOST = 30, STEPS = 200;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const asked = {entity: parameters.get("entity") ?? "", at: parameters.get("at") ?? "", goal: parameters.get("goal") ?? ""};

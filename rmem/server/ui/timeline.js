@@ -1,12 +1,12 @@
 // Memories over time: bars that the server has counted, a brush to look closer, and a slider back to what was known then.
 
-import {add, choice, count, day, field, h, later, plural, problem, replace, s, when} from "./dom.js";
+import {CHART_WIDTH, add, choice, count, day, field, h, later, plural, problem, replace, s, when} from "./dom.js";
 import {teach} from "./empty.js";
 import {card} from "./search.js";
 import {t} from "./text.js";
 
 export const title = t`Timeline`;
-const WIDTH = 960, HEIGHT = 220, BOTTOM = 24, BINS = 80, BAND = 9, LANES = 5, SECONDS = 3, FEED = 50;
+const WIDTH = CHART_WIDTH, HEIGHT = 220, BOTTOM = 24, BINS = 80, BAND = 9, LANES = 5, SECONDS = 3, FEED = 50;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const stats = await workspace.get("stats");

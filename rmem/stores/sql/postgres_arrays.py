@@ -7,45 +7,56 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from psycopg.abc import AdaptContext
-from psycopg.adapt import Dumper
-from psycopg.postgres import types
+from psycopg import pq
+from psycopg.abc import Buffer, DumperKey
+from psycopg.adapt import Dumper, PyFormat
 
 
-class Bigints:
-    """A value of the type bigint[]."""
+class Array:
+    """A value of the type integer[], bigint[], float4[] or float8[], by the type of its numbers."""
 
-    type = types["int8"]
+    __slots__ = ("array",)
 
-    def __init__(self, values: npt.NDArray[np.int64]) -> None:
-        self.values = values
-
-
-class Integers:
-    """A value of the type integer[]."""
-
-    type = types["int4"]
-
-    def __init__(self, values: npt.NDArray[np.int32]) -> None:
-        self.values = values
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self.array = array
 
 
 class _ArrayDumper(Dumper):
-    format = psycopg.pq.Format.BINARY
+    format = pq.Format.BINARY
 
-    def __init__(self, cls: type[Bigints | Integers], context: AdaptContext | None = None) -> None:
-        super().__init__(cls, context)
-        self.oid = cls.type.array_oid  # not that of the class, or lists of numbers would come here too
+    def get_key(self, obj: Array, format: PyFormat) -> DumperKey:
+        return (self.cls, obj.array.dtype.type)
 
-    def dump(self, obj: Bigints | Integers) -> bytes:
-        """One dimension, no NULL, the type, the length and the lower bound; then each element after its size."""
-        values = obj.values
-        elements = np.empty(len(values), [("size", ">i4"), ("value", values.dtype.newbyteorder(">"))])
-        elements["size"], elements["value"] = values.itemsize, values
-        return np.array([1, 0, obj.type.oid, len(values), 1], ">i4").tobytes() + elements.tobytes()
+    def upgrade(self, obj: Array, format: PyFormat) -> _ArrayDumper:
+        return _DUMPERS[obj.array.dtype.type](self.cls)
+
+    def dump(self, obj: Array) -> Buffer:
+        array, kind = obj.array, _ELEMENTS[obj.array.dtype.type]
+        if not array.size:
+            return np.array([0, 0, kind.oid], dtype=">i4").tobytes()
+        head = [array.ndim, 0, kind.oid, *(number for length in array.shape for number in (length, 1))]
+        cells = np.empty(array.size, dtype=[("length", ">i4"), ("value", array.dtype.newbyteorder(">"))])
+        cells["length"] = array.itemsize
+        cells["value"] = array.ravel()
+        return np.array(head, dtype=">i4").tobytes() + cells.tobytes()
+
+
+_ELEMENTS = {
+    np.int32: psycopg.adapters.types["int4"],
+    np.int64: psycopg.adapters.types["int8"],
+    np.float32: psycopg.adapters.types["float4"],
+    np.float64: psycopg.adapters.types["float8"],
+}
+_DUMPERS: dict[Any, type[_ArrayDumper]] = {
+    element: type(f"_{kind.name}Dumper", (_ArrayDumper,), {"oid": kind.array_oid})
+    for element, kind in _ELEMENTS.items()
+}
+
+
+VectorDumper = _DUMPERS[np.float32]
+"""For COPY, which chooses by the type of the column."""
 
 
 def register(raw: psycopg.Connection[Any]) -> None:
-    """Let a connection take both as parameters."""
-    raw.adapters.register_dumper(Bigints, _ArrayDumper)
-    raw.adapters.register_dumper(Integers, _ArrayDumper)
+    """Let a connection take arrays as parameters."""
+    raw.adapters.register_dumper(Array, _ArrayDumper)

@@ -17,7 +17,7 @@ from ...models import Memory
 from ..indexed import Derived
 from ..packing import full_vector
 from . import facts, rows
-from .postgres_arrays import Bigints, Integers
+from .postgres_arrays import Array
 from .postgres_link import PostgresConnection
 
 READ = rows.READ.replace(  # one by one, by the key: before there are statistics the planner would read all counts
@@ -103,7 +103,7 @@ def embed(connection: PostgresConnection, dimension: int | None) -> None:
         last = batch[-1][0]
 
 
-def lexemes_of(derived: Derived, actor: str | None) -> tuple[Bigints, Integers, int, int]:
+def lexemes_of(derived: Derived, actor: str | None) -> tuple[Array, Array, int, int]:
     """Return all terms and attribute hashes of a row, how often it holds each (attributes: 0 times), its length, and
     how many are terms."""
     terms = derived.terms
@@ -112,7 +112,7 @@ def lexemes_of(derived: Derived, actor: str | None) -> tuple[Bigints, Integers, 
     lexemes = np.concatenate([terms.hashes, np.frombuffer(derived.attribute_hashes, HASH), acting])
     counts = np.zeros(len(lexemes), np.int32)
     counts[: terms.size] = terms.counts
-    return Bigints(lexemes.astype(np.uint64, copy=False).view(np.int64)), Integers(counts), terms.length, terms.size
+    return Array(lexemes.astype(np.uint64, copy=False).view(np.int64)), Array(counts), terms.length, terms.size
 
 
 def actor_hash(spoken: str) -> int:

@@ -19,6 +19,7 @@ from ..catalog import Index, Table
 from ..results import Result
 
 RowNumbers = npt.NDArray[np.int64]
+NO_ROWS: RowNumbers = np.empty(0, np.int64)
 Values = npt.NDArray[np.float64]
 T = TypeVar("T")
 

@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError
 from ...forks import Forking, new_lock, watch
+from ...stores.sql.postgres_arrays import Array, VectorDumper
 from ..catalog import Column, Index, Kind, Table, Type, follow_names
 from ..deadline import time_limit
 from ..results import Result
@@ -34,7 +35,7 @@ from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, TablesLink
 from .postgres_render import RenderedStatement, render
-from .postgres_values import COPIED, Array, IntervalDumper, VectorDumper, adopt_value, copy_value, type_of
+from .postgres_values import COPIED, IntervalDumper, adopt_value, copy_value, type_of
 
 T = TypeVar("T")
 RowBatch = Sequence[Sequence[Any]]

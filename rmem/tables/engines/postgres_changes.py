@@ -17,7 +17,7 @@ from psycopg import RawCursor
 
 from ...errors import NoSuchTableError
 from ..catalog import ROW
-from .base import RowNumbers, TableChanges
+from .base import NO_ROWS, TableChanges
 from .postgres_catalog import OWN, Tenant
 from .postgres_ddl import XACT, quote
 from .postgres_link import SNAPSHOT, Connection, TablesLink
@@ -32,7 +32,6 @@ SELECT id, complete_from::text::bigint, pg_snapshot_xmin(pg_current_snapshot()):
 FROM remanence.table_catalog WHERE tenant = $1 AND name = $2 AND definition IS NOT NULL
 """
 _DELETED = "remanence.table_deletions WHERE tenant = $1 AND id = $2 AND xact >= $3::text::xid8"
-_NONE: RowNumbers = np.empty(0, np.int64)
 
 
 class _ChangeState(NamedTuple):
@@ -63,13 +62,13 @@ def changes(link: TablesLink, tenant: Tenant, name: str, columns: Sequence[str],
         rows = np.fromiter((row[0] for row in found), np.int64, len(found))
         values = [row[1:] for row in found]
         if whole:
-            return TableChanges(state.running, _NONE, rows, values, whole=True)
+            return TableChanges(state.running, NO_ROWS, rows, values, whole=True)
         cursor.execute(f"SELECT DISTINCT row_number FROM {_DELETED}".encode(), [tenant.name, state.id, str(since)])
         deleted = np.fromiter((row[0] for row in cursor), np.int64)
         return TableChanges(state.running, np.union1d(deleted, rows), rows, values)
 
     if since and (quiet := link.look(lambda connection: _quiet(connection, tenant, name, place, since))):
-        return TableChanges(quiet, _NONE, _NONE, [])
+        return TableChanges(quiet, NO_ROWS, NO_ROWS, [])
     return link.read(OWN, read, kind=SNAPSHOT)
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from sqlglot import exp, parse_one
 
 from ...errors import SqlError
+from ...stores.sql.postgres_arrays import Array
 from ..catalog import ROW, Kind
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
 from ..sql.sources import find_source
 from .base import RowNumbers, StatementPlan, Values
 from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
-from .postgres_values import Array, to_driver
+from .postgres_values import to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"

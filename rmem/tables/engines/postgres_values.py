@@ -11,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg import pq
-from psycopg.abc import Buffer, DumperKey
-from psycopg.adapt import Dumper, Loader, PyFormat
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
 from psycopg.types.datetime import TimestamptzBinaryLoader
 from psycopg.types.json import Jsonb
 from psycopg.types.numeric import Int4, Int8
 
 from ...errors import SqlError
+from ...stores.sql import postgres_arrays
+from ...stores.sql.postgres_arrays import Array
 from ..catalog import Kind, Type
 from ..sql.expression_types import INTEGERS, NAMES, is_array
 from ..sql.times import Interval, read_interval
@@ -46,50 +48,6 @@ VECTOR = psycopg.adapters.types["float4"].array_oid
 def type_of(oid: int) -> Type | None:
     """Return the type of a result column; None for one that no table can have."""
     return _TYPES.get(oid)
-
-
-class Array:
-    """An array of numpy, which is sent without looking at each number: bigint[], float4[] or float8[]."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: npt.NDArray[Any]) -> None:
-        self.array = array
-
-
-class _ArrayDumper(Dumper):
-    format = pq.Format.BINARY
-
-    def get_key(self, obj: Array, format: PyFormat) -> DumperKey:
-        return (self.cls, obj.array.dtype.type)
-
-    def upgrade(self, obj: Array, format: PyFormat) -> _ArrayDumper:
-        return _DUMPERS[obj.array.dtype.type](self.cls)
-
-    def dump(self, obj: Array) -> Buffer:
-        array, kind = obj.array, _ELEMENTS[obj.array.dtype.type]
-        if not array.size:
-            return np.array([0, 0, kind.oid], dtype=">i4").tobytes()
-        head = [array.ndim, 0, kind.oid, *(number for length in array.shape for number in (length, 1))]
-        cells = np.empty(array.size, dtype=[("length", ">i4"), ("value", array.dtype.newbyteorder(">"))])
-        cells["length"] = array.itemsize
-        cells["value"] = array.ravel()
-        return np.array(head, dtype=">i4").tobytes() + cells.tobytes()
-
-
-_ELEMENTS = {
-    np.int64: psycopg.adapters.types["int8"],
-    np.float32: psycopg.adapters.types["float4"],
-    np.float64: psycopg.adapters.types["float8"],
-}
-_DUMPERS: dict[Any, type[_ArrayDumper]] = {
-    element: type(f"_{kind.name}Dumper", (_ArrayDumper,), {"oid": kind.array_oid})
-    for element, kind in _ELEMENTS.items()
-}
-
-
-VectorDumper = _DUMPERS[np.float32]
-"""For COPY, which chooses by the type of the column."""
 
 
 class IntervalDumper(Dumper):
@@ -129,7 +87,7 @@ _CELL = np.dtype([("length", ">i4"), ("value", ">f4")])
 
 def register(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
     """Register our converters with a connection."""
-    connection.adapters.register_dumper(Array, _ArrayDumper)
+    postgres_arrays.register(connection)
     connection.adapters.register_loader("timestamptz", _UtcLoader)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..catalog import ROW, Kind
 from ..deadline import check_each
 from ..sql.expression_types import NAMES
-from .base import TableChanges
+from .base import NO_ROWS, TableChanges
 from .sqlite_layout import Physical
 from .sqlite_storage import answer
 
@@ -22,7 +22,6 @@ MAX_LOG = 200_000
 _PAGE = 16_384  # rows that are returned at a time
 _AT_ONCE = 500
 _MARK = 1 << 63
-NO_ROWS = np.empty(0, np.int64)
 _CUT = 0  # in the place of a row: the log of its table was cut up to here
 
 

@@ -19,7 +19,8 @@ from ...errors import SqlError, SqlUnsupportedError
 from ...index.bits import Matrix, unit
 from ..catalog import Column, Kind, Table
 from ..results import Result
-from ..sql.dialect import SIMILARITY, Dialect, Operator
+from ..sql.dialect import SIMILARITY, Operator
+from ..sql.scope import shown as _shown
 from ..sql.sources import find_cte, find_source, stands_alone
 
 COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
@@ -115,7 +116,7 @@ def _read_column_search(
     if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
         left, right = right, left
     if not isinstance(left, exp.Column):
-        raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_text(left)}")
+        raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_shown(left)}")
     table, column = _column(left, shown, catalogue)
     kind = column.type.kind
     if kind not in _FORMS or only not in (None, kind):
@@ -128,19 +129,19 @@ def _read_hybrid(record: exp.Tuple, right: exp.Expr, catalogue: Mapping[str, Tab
     if not _is_record(right) or len(right.expressions) not in (2, 4):
         raise SqlError(
             f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words) or "
-            f"{RECORD}(vector, words, weight of the vector, weight of the words), got {_text(right)}"
+            f"{RECORD}(vector, words, weight of the vector, weight of the words), got {_shown(right)}"
         )
     parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
     if len(parts) != 2 or len(record.expressions) != 2:
-        raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_text(record)}")
+        raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_shown(record)}")
     (table, vector), (_, text) = (_column(part, SIMILARITY, catalogue) for part in parts)
     kinds = vector.type.kind, text.type.kind
     if parts[0].table != parts[1].table:
-        raise SqlError(f"both columns of {_text(record)} must be of the same table")
+        raise SqlError(f"both columns of {_shown(record)} must be of the same table")
     if kinds != (Kind.VECTOR, Kind.TEXT):
         raise SqlError(
             f"{SIMILARITY} with {RECORD}() needs (FLOAT4[], TEXT); "
-            f"{_text(record)} is ({kinds[0].upper()}, {kinds[1].upper()})"
+            f"{_shown(record)} is ({kinds[0].upper()}, {kinds[1].upper()})"
         )
     query = tuple(map(_query, right.expressions))
     return SearchOperator(HYBRID, parts[0].table, table, (vector, text), f"{RECORD}()", query)
@@ -154,7 +155,7 @@ def _column(node: exp.Column, shown: str, catalogue: Mapping[str, Table]) -> tup
         table = catalogue.get(source.name)
     if table is None:
         raise SqlUnsupportedError(
-            f"{shown} needs a column of a table; {_text(node)} comes from a query: search inside that query"
+            f"{shown} needs a column of a table; {_shown(node)} comes from a query: search inside that query"
         )
     column = table.column(node.name)
     if column is None:
@@ -182,7 +183,7 @@ def _evaluate(node: exp.Expr, parameters: Sequence[Any], run_query: RunQuery, sh
         return constant(node, parameters)
     except _NotConstant:
         raise SqlUnsupportedError(
-            f"the query of {shown} must be a value, a parameter or a query that stands alone, not {_text(node)}"
+            f"the query of {shown} must be a value, a parameter or a query that stands alone, not {_shown(node)}"
         ) from None
 
 
@@ -237,11 +238,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
 def _is_record(node: exp.Expr) -> bool:
     node = _bare(node)
     return isinstance(node, exp.Anonymous) and node.name.lower() == RECORD
-
-
-def _text(node: exp.Expr) -> str:
-    shown = node.sql(dialect=Dialect)
-    return shown if len(shown) <= 80 else shown[:77] + "…"
 
 
 def _words(value: Any, where: str) -> str:

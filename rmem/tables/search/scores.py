@@ -16,11 +16,11 @@ from ...forks import cached_property
 from ...index.bits import Matrix, Vector, least
 from ...index.bm25 import Scored
 from ...recall.fusion import blend, share_of_vector, share_of_words
-from .slots import NO_ROWS, Positions, RowNumbers
+from ..engines.base import NO_ROWS, RowNumbers, Values
+from .slots import Positions
 from .texts import TextSnapshot
 from .vectors import Stacked, VectorSnapshot
 
-Values = npt.NDArray[np.float64]
 Rough = npt.NDArray[np.float32]
 Number = TypeVar("Number", bound=np.floating)
 

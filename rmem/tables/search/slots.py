@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...index.arrays import distinct
+from ..engines.base import RowNumbers
 
-RowNumbers = npt.NDArray[np.int64]
 Prints = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int64]
 
 LAST = 2**63 - 1  # no row has a higher number
-NO_ROWS: RowNumbers = np.empty(0, np.int64)
 _FEW = 1024
 _DEAD = 4096  # slots that may be dead before it is worth packing the others
 

@@ -19,7 +19,8 @@ from ...index.filtered_rows import Matches
 from ...index.postings import Block, Postings
 from ...index.segments import Segment, sound_postings
 from ..deadline import check
-from .slots import LAST, GrowingArray, Positions, Prints, RowNumbers, Slots, fingerprint, replaced_rows
+from ..engines.base import RowNumbers
+from .slots import LAST, GrowingArray, Positions, Prints, Slots, fingerprint, replaced_rows
 
 _AT_ONCE = 1_000_000  # characters of texts that are read together
 _MOST_AT_ONCE = 8192  # texts, likewise

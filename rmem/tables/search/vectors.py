@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ...forks import new_rlock
 from ...index.bits import FEW_DIMENSIONS, Matrix, Vector, VectorColumns, unit
 from ...index.segments import Segment, sound_vectors
-from .slots import LAST, GrowingArray, Positions, Prints, RowNumbers, Slots, fingerprint, replaced_rows
+from ..engines.base import RowNumbers
+from .slots import LAST, GrowingArray, Positions, Prints, Slots, fingerprint, replaced_rows
 
 Originals = Callable[[RowNumbers], Mapping[int, bytes]]
 """Reads vectors of rows from their table: little-endian float32 by row, without those that are NULL or gone."""

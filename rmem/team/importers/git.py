@@ -27,21 +27,28 @@ _FIX = re.compile(
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(
-    r"\b(?:typos?|spelling|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|documentation|readme|"
+    r"\b(?:typos?|spelling|grammar|lint(?:er|ing)?|whitespace|indentation|formatting|changelog|comments?|docs?|documentation|readme|"
     r"docstrings?|wording|review|findings|jsdoc|javadoc|ruff|flake8|black|isort|prettier|eslint|pylint|mypy|pyright|rustfmt|clippy|"
     r"flaky|dev version|version number|broken links?|links? in|layout|examples?|badges?|unused|ci|travis|"
     r"github actions?|workflows?|release|type (?:hints?|annotations?|errors?)|typing|merge|build)\b|"
-    r"^(?:fixup|squash|amend)!|^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
-    r"^fix(?:e[sd])? (?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
+    r"^(?:fixup|squash|amend)!|^reverts?\b|"
+    r"^[\w()-]+!?: (?:enhance|improve|refactor|clean|simplify|rename|bump|update|upgrade)|"
+    r"^fix(?:e[sd])?[ /](?:\w+ ){0,3}tests?\b|^(?:docs?|tests?|ci|build|chore|style|refactor|release)(?:\([^)]*\))?!?:",
     re.IGNORECASE,
 )
 # Git's own form, perhaps with the number of a pull request or a remark behind it: Revert "Use threads" (#12)
-_REVERTED = re.compile(r"^(?:Revert(?:ed|s)?:?|(Re-?appl(?:y|ies|ied)):?) [\"“](.+)[\"”]\.?\s*(.*)$", re.IGNORECASE)
+_REVERTED = re.compile(
+    r"^(?:[\w./-]{1,20}(?:\([^)]*\))?!?:\s*)?"
+    r"(?:Revert(?:ed|s)?:?|(Re-?(?:appl(?:y|ies|ied)|land(?:s|ed)?|merge[sd]?|introduce[sd]?)|Restore[sd]?):?)"
+    r" [\"“](.+)[\"”]\.?\s*(.*)$",
+    re.IGNORECASE,
+)
 _REVERT_IN_WORDS = re.compile(r"revert(?:ed|s|ing)?\b", re.IGNORECASE)
 _REVERTS = re.compile(
-    r"^This reverts commit ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
+    r"^This reverts commits? ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
     re.IGNORECASE | re.MULTILINE,
 )
+_PARTLY = re.compile(r"\bpart of commit\b|\bpartial(?:ly)? revert", re.IGNORECASE)
 _MERGE = re.compile(r"^Merge (?:pull request|branch|remote-tracking branch)\b", re.IGNORECASE)
 _CONFLICTS = re.compile(r"^#?\s*Conflicts:\s*\n(?:[#\t ]+\S+\n?)*", re.MULTILINE)
 _REQUEST = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|GH-)\d+\)\s*$")
@@ -60,6 +67,7 @@ _FROM_NOW_ON = re.compile(
     r"\b(?:from now on|we (?:now (?:use|require|prefer|expect|run|write|keep)|no longer)|(?:our|the) convention)\b",
     re.IGNORECASE,
 )
+_CC = re.compile(r"(?:/|\b)cc:?(?:[ ,]+@[\w-]+)+", re.IGNORECASE)
 _TRAILER = re.compile(r"^(?:[A-Z][\w]*(?:-[\w]+)+|Change-Id|Fixes|Closes|Refs?): .*$|^\(cherry picked from .*\)$", re.M)
 _BOT = re.compile(r"\[bot\]|\bbot@|dependabot|renovate", re.IGNORECASE)
 _FIELDS = "%x1e%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%s%x1f%b%x1f"
@@ -256,8 +264,8 @@ class History:
         is_back = commit.id in self._reapplied or title in self._reapplied or title in self._subjects
         if is_back or closed & set(_CLOSED.findall(what)) or not _is_of_code(commit):
             return None
-        if _MERGE.match(what) and not why:
-            return None  # the name of a branch says nothing
+        if _PARTLY.search(commit.body) or (_MERGE.match(what) and not why):
+            return None  # most of it stayed; the name of a branch says nothing
         self._reverted |= {title, *(undone.groups() if undone else ())}
         which = f" (commit {undone[1][:10]})" if undone else ""
         text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
@@ -325,7 +333,7 @@ def _parse_revert(subject: str) -> tuple[str, str, int] | None:
     subject_of_reverted, remark, times = subject, "", 0
     while (found := _REVERTED.match(_REQUEST.sub("", subject_of_reverted))) is not None:
         times += 2 if found[1] else 1
-        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" -–—:.")
+        subject_of_reverted, remark = found[2].strip(), remark or _REQUEST.sub("", found[3]).strip(" ,-–—:.")
     times += bool(times and _REVERT_IN_WORDS.match(subject_of_reverted))
     return (subject_of_reverted, remark, times) if times else None
 
@@ -339,7 +347,7 @@ def _explanation(body: str) -> str:
     """Return the explanation in a message: no lists of squashed commits, references or git's own words."""
     kept = [
         line
-        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", body))).splitlines()
+        for line in _SQUASHED.sub("", _CONFLICTS.sub("", _REVERTS.sub("", _CC.sub("", body)))).splitlines()
         if not _REFERENCE.match(line)
     ]
     explanation = re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in kept if not _parse_revert(line.strip()))).strip()
