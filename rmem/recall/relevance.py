@@ -21,7 +21,7 @@ WEIGHTS = {
 """A constant, then one weight per signal; by which signals the store and the mode have."""
 OF_ANOTHER = -2.0
 """Added for a memory of another person than the question names. Not trained: no free data set swaps people."""
-_FLOOR = 0.05  # share of the question's words that counts like none
+_FLOOR = 0.02  # share of the question's words that counts like none
 _TEMPERATURE = 2.0  # deviations of the score; smaller ones ask whether a hit is first, larger ones how many compete
 _COMPETITORS = 500
 
