@@ -4,7 +4,8 @@ believed earlier is worked out from what was known then."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..facts.model import SURE, StoredFact
@@ -42,6 +43,7 @@ def resolve(facts: Sequence[StoredFact], *, single: bool, ends: Mapping[Key, Sto
     or both state the same start; then they are in conflict. `ends` maps facts to the statement that ended them.
     """
     ordered = sorted(facts, key=lambda fact: (fact.valid_from, *key_of(fact)))
+    rivals = _rivals_in(ordered, single)
     periods: list[Period] = []
     conflicts: list[tuple[StoredFact, StoredFact]] = []
     for at, fact in enumerate(ordered):
@@ -49,7 +51,7 @@ def resolve(facts: Sequence[StoredFact], *, single: bool, ends: Mapping[Key, Sto
         end = ends.get(key_of(fact))
         if end is not None and (until is None or end.valid_from < until):
             until, ended_by = end.valid_from, end
-        for later in ordered[at + 1 :]:
+        for later in rivals(at):
             if until is not None and later.valid_from >= until:
                 break
             replaces = single and not (later.negated or fact.negated) and later.object != fact.object
@@ -64,6 +66,24 @@ def resolve(facts: Sequence[StoredFact], *, single: bool, ends: Mapping[Key, Sto
             break
         periods.append(Period(fact, until, ended_by))
     return Resolved(periods, conflicts)
+
+
+def _rivals_in(ordered: Sequence[StoredFact], single: bool) -> Callable[[int], Iterator[StoredFact]]:
+    """Return a function that yields, for a place in the list, the later facts that may end the one there or contradict
+    it. Of a relation with many values these are only denials, so that a hub is not compared with itself."""
+    places: dict[int, list[int]] = {}
+    for at, fact in enumerate(ordered):
+        places.setdefault(fact.object, []).append(at)
+    is_denied = {value: len({ordered[at].negated for at in held}) > 1 for value, held in places.items()}
+
+    def rivals(at: int) -> Iterator[StoredFact]:
+        value = ordered[at].object
+        if single and len(places) > 1:
+            return (ordered[later] for later in range(at + 1, len(ordered)))
+        held = places[value] if is_denied[value] else []
+        return (ordered[later] for later in held[bisect_right(held, at) :])
+
+    return rivals
 
 
 def _is_conflict(fact: StoredFact, later: StoredFact) -> bool:

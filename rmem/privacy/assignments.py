@@ -75,6 +75,7 @@ _LOOKED_UP = re.compile(
     r"(?<!\w)-\s$"
 )
 """What keys that are not secret are called."""
+_WORDS = re.compile(r"[a-z]{4,} [a-z]{4,}|[A-Z]{4,} [a-z]{3,}")
 _TYPE = re.compile(r"(?:[A-Z]+[a-z]+[0-9]{0,2}){2,}")  # OAuth2Client
 _URN = re.compile(r":[a-z]+:[0-9A-Za-z]")
 _NEXT_LABEL = re.compile(r"[a-z]+[0-9]?:[ ]")
@@ -99,7 +100,7 @@ _IN_URL = re.compile(r"://[^\s/]*$")
 _IS = re.compile(r" (?:(?:is|was|ist|lautet|es|est|é|è|jest)(?: now|:)?|(?:changed |reset |set )?to) ")
 _HEADER = re.compile(r"\b(Bearer|Basic|token|Token|(?<=uthorization: )[A-Z]{3,12})[ \t]+([A-Za-z0-9._~+/=-]{12,4096})")
 _CREDENTIAL = re.compile(
-    r"""(?:Credentials?|BasicAuth)\(\s{0,9}["'][^"'\n]{1,64}["']\s{0,3},\s{0,9}(["'])(?P<value>[^"'\n]{4,128})\1"""
+    r"""\b[A-Z]\w*(?:Credentials?|Auth)\(\s{0,9}["'][^"'\n]{1,64}["']\s{0,3},\s{0,9}(["'])(?P<value>[^"'\n]{4,128})\1"""
 )
 """NetworkCredential("user", "…"), HTTPBasicAuth("user", "…")"""
 _CONNECTION = re.compile(
@@ -230,7 +231,7 @@ def _is_field(pair: re.Match[str]) -> bool:
 
 _FORMS = (
     (
-        ("credential(", "credentials(", "basicauth("),
+        ("credential(", "credentials(", "auth("),
         _CREDENTIAL,
         lambda value: is_password(value, quoted=True) and not (is_name(value) and any(map(str.isupper, value))),
     ),
@@ -275,6 +276,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         elif compared := _COMPARED.search(text, max(0, start - 180), start):
             first, last = compared.span(2)
             return _secret_finding(text, first, last, chosen, True, key.group())
+    elif match["pair"] and text[start - 1 : start] == "-" and key.group() in _SHORT:
+        return None  # ("uid-pw", "…")
     elif match["pair"] and not _CALL.search(text, max(0, start - 40), start):
         return None  # a list of words
     elif (
@@ -339,7 +342,7 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
     if chosen:
         return is_password(value, quoted=quoted) and (" " not in value or key == "passphrase")
     if " " in value:
-        return len(value) >= 40 and is_token(value, quoted=quoted)
+        return len(value) >= 40 and not _WORDS.search(value) and is_token(value, quoted=quoted)
     if key in ("login", "_pat"):
         return _MACHINE_MADE.fullmatch(value) is not None and is_token(value, quoted=quoted)
     if is_token(value, quoted=quoted):

@@ -58,13 +58,18 @@ _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
 )
-_VERSION = re.compile(r"[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?")  # what a package needs
+_VERSION = re.compile(
+    r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?"
+)  # what a package needs
 _TAG = re.compile(r'\w+:\\?"')  # `json:"password"` of a field
 _EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+\(")
 _FILE = re.compile(
     r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
 )
-_LABEL = re.compile(r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+")
+_LABEL = re.compile(
+    r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+"
+    r"|[A-Z]{2,6}(?:-[^\W\d_]+)+|[A-Z]{2,6}(?:(?![ -~])[\W\w])+"
+)
 """Words for people: of another script, or one that begins with a capital or as SMTP-Passwort does."""
 _IDENTIFIER = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
@@ -89,6 +94,7 @@ _CODE = re.compile(
     rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
+_DIGIT_WORD = re.compile(r"(?i:base64|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
 
@@ -194,6 +200,10 @@ def is_random(value: str) -> bool:
     return sorts == 2 and len(value) >= 24 and not signs and bool(_NO_HEX.search(value)) and _alternates(value, 0.3)
 
 
+def _is_code(value: str) -> bool:
+    return _CODE.fullmatch(value) is not None and (is_wordy(value) or not any(map(str.isdigit, value)))
+
+
 def is_wordy(value: str) -> bool:
     """Return whether half of it is runs of small letters, as in words and camelCase."""
     return sum(len(word) for word in _LONG_RUN.findall(value)) * 2 >= len(value)
@@ -225,7 +235,7 @@ def _is_literal(value: str, quoted: bool) -> bool:
         if _NAMES_ITSELF.search(value):
             return False
         return sum(character.isdigit() for character in value) >= 4 and entropy(value) >= 3.5
-    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _CODE.fullmatch(value):
+    if _CALL.match(value) or _BRACKETED.fullmatch(value) or _is_code(_DIGIT_WORD.sub("x", value)):
         return False
     if not _OPEN.fullmatch(value):
         return True

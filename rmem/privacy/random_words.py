@@ -14,11 +14,8 @@ from .plausibility import is_placeholder, is_random
 _WORD = re.compile(
     r"(?<![^\s\"'`(\[{<>=:,|])(?=(?:[A-Za-z_-]{0,199}[0-9]){2})[A-Za-z0-9][A-Za-z0-9_-]{15,199}(?![^\s\"'`)\]}<>,;.!?|&])"
 )
-_NAME = re.compile(
-    r"""(?P<name>[A-Za-z][\w.-]{1,40})["'`]?\]?
-    (?:\s{0,3}(?:=>|:?=)\s{0,3}["'`]?|\s{0,3}:(?:\s{1,3}(?:\[\s{0,20})?["'`]?|["'`])|[ ]{1,2}["'`]|[ ]?[|>]\{?[ ]?)$""",
-    re.VERBOSE,
-)
+_NAME = re.compile(r"""(?P<name>[A-Za-z][\w.-]{1,40})(?:[ ]{1,2}["'`]|[ ]?\|[ ]?)$""")
+_ASSIGNED = re.compile(r"""[\w"'\])>][ ]{0,3}[:=]>?[\s\[]{0,20}["'`]?$""")
 _EXPLAINED = re.compile(
     r"(?:\w*ids?|\w*hash|sha\d*|md5|digest|\w*sum|etag|integrity|fingerprint|thumbprint|sig|signature|"
     r"cert|certificate|crt|pub|public|pubkey|publickey|commit|rev|revision|ref|tag|version|build|nonce|cursor|slug|"
@@ -55,8 +52,8 @@ def random_words(text: str) -> Iterator[Finding]:
             continue  # ids in tables and logs
         before = text[max(text.rfind("\n", 0, start) + 1, start - 80) : start]
         named = _NAME.search(before)
-        if _IN_URL.search(before):
-            continue
+        if _IN_URL.search(before) or _ASSIGNED.search(before):
+            continue  # `assignments` looks at what has a name; without the word of a secret it is mostly an id
         if named:
             last = _LAST_PART.search(named["name"])
             if last is None or _EXPLAINED.match(last.group()) or _PUBLIC.search(named["name"]):

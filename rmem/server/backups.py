@@ -234,8 +234,8 @@ def _find(program: str, store: str, arguments: tuple[str, ...]) -> str:
             versions.add(str(version))
     if versions:
         raise ConfigError(
-            f"{program} {', '.join(sorted(versions))} is older than the server, which is {number}; install PostgreSQL's "
-            f"client programs of version {number} and put their folder on the PATH"
+            f"{program} {', '.join(sorted(versions))} is older than the server, which is {number}; install "
+            f"PostgreSQL's client programs of version {number} and put their folder on the PATH"
         )
     example = f"{program} {' '.join(arguments)} --dbname=ADDRESS"
     raise ConfigError(f"{program} is not on the PATH; install PostgreSQL's client programs, or run: {example}")

@@ -5,7 +5,9 @@ remove them. Memories with other places, or none, belong to the workspace."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fastapi import HTTPException
@@ -13,6 +15,7 @@ from fastapi import HTTPException
 from ..agents.entries import MemoryEntry
 from ..filters import Filter
 from ..models import Memory
+from ..stores.base import StoreStats
 from .access import Access, Role
 
 _PERSONAL = "personal:"
@@ -118,6 +121,34 @@ def hidden(access: Access, where: Filter) -> list[Memory]:
         there = access.brain.store.select(Filter.of({**fields, "place": sorted(places)}))
         found |= {memory.memory_id: memory for memory in there}
     return [memory for memory in found.values() if not is_visible(access, memory.place)]
+
+
+def visible_stats(access: Access) -> StoreStats:
+    """Return the statistics of the store, with its counts less the memories that the caller may not see. Sizes, words
+    and the span of time are those of the whole store."""
+    stats, others = access.brain.store.stats(), hidden(access, Filter())
+    if not others:
+        return stats
+    spaces = Counter((memory.agent_id, memory.session) for memory in others if memory.session is not None)
+    gone = sum(
+        access.brain.store.count(Filter(agent=(agent,), session=(session,))) == number
+        for (agent, session), number in spaces.items()
+    )
+    return replace(
+        stats,
+        memories=stats.memories - len(others),
+        by_agent=_less(stats.by_agent, (memory.agent_id for memory in others)),
+        by_type=_less(stats.by_type, (memory.type for memory in others)),
+        by_tier=_less(stats.by_tier, (memory.tier for memory in others)),
+        sessions=stats.sessions - gone,
+        vectors=stats.vectors - sum(memory.embeddings.full_vector is not None for memory in others),
+    )
+
+
+def _less(counts: Mapping[str, int], gone: Iterable[str]) -> dict[str, int]:
+    rest = Counter(counts)
+    rest.subtract(gone)
+    return {name: number for name, number in rest.items() if number > 0}
 
 
 def _places_of_others(access: Access) -> set[str]:

@@ -230,12 +230,8 @@ def test_mining_git(rmem: Rmem, clone: Path, tmp_path: Path, monkeypatch: pytest
     git("commit", "-qam", "Fix timeouts of the pool at night")
     assert rmem("import", "git").out == "Read 2 commits; 1 new memories, 0 known already\n"
     monkeypatch.chdir(tmp_path)
-    assert rmem("import", "git", "--from", str(clone), "--json").json == {
-        "read": 2,
-        "passed_over": 1,
-        "memories": 0,
-        "without_patch": 0,
-    }
+    known = {"read": 2, "passed_over": 1, "memories": 0, "without_patch": 0}
+    assert rmem("import", "git", "--from", str(clone), "--json").json == known
     answer = rmem("import", "git")
     assert answer.code == 2
     assert "must lie in a git repository" in answer.err

@@ -16,7 +16,10 @@ SECRETS = [
     f"apiKey |{VALUE}",
     f"<secret>{{mailer AQAAABAAA {VALUE}}}</secret>",
     f"Your API2CART key is {VALUE}, which you will need",
+    f"graphhopper_secret = {VALUE}",
+    f"[DEBUG] Using token {VALUE}",
 ]
+RANDOM = "hnNIvpj0lNNChF5z5sAzsgku4CuL0u"
 OTHERS = [
     '"Reset password": "パスワードのリセット"',
     '\t"Password": "Salasana",',
@@ -38,6 +41,22 @@ OTHERS = [
     'Bind("datastore.password", "OPENFGA_DATASTORE_PASSWORD")',
     '{"key": "Q-52ee0e33-980f-4a19-9821-39533b2d1c"}',
     'cache_key = "3kx19qpx748ldb75lsjicbs6ipit6ssm"',
+    "pub fn set_password(&mut self, password: Option<&str>) {",
+    'json_object["viewPassword"] = json!(!hide_passwords);',
+    "@user = create_user(password: @password, admin: true)",
+    'password: "#/components/schemas/updateFlowWithPassword"',
+    '"change_password": "5/m/user"',
+    "'reset_password': 'allauth.account.forms.ResetPasswordForm'",
+    '"install.mailer_password": "SMTP-Passwort"',
+    '"client_secret": f"{CLEARTEXT_SECRET}_so_wrong"',
+    "export SECRET_KEY=\"$(python -c 'import secrets; print(secrets.token_urlsafe(32))')\"",
+    "secret: urn:k8s:secret:name:key1",
+    "  tls.crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUMvekNDQWVlZ0F3SUJBZ0lKQUw4NThwY2k1WHlqTUE0R0ExVUVBd3dI",
+    'const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICV0MGX/W9IvLA4FXpIuUcdDcbj5KX4syHgsTy7soVgf"',
+    "date -u '+%Y-%m-%d_%I:%M:%S%p'",
+    "r.acceptOAuth2LoginRequest = &request",
+    '"access_token": "2022-08-25T09:26:05Z"',
+    '"node": "Mc1oQWuEQom5uQyCljDEGA"',
 ]
 
 
@@ -50,3 +69,23 @@ def test_a_value_that_only_a_machine_writes_is_found_by_its_name(text):
 @pytest.mark.parametrize("text", OTHERS)
 def test_translations_files_and_code_are_no_secrets(text):
     assert not [text[one.start : one.end] for one in scan(text) if one.kind == "secret"]
+
+
+@pytest.mark.parametrize(
+    "text", [f"textmagic '{RANDOM}'", f"use {RANDOM}, it works until Friday", f"rotated ({RANDOM}) and told the team"]
+)
+def test_a_random_word_is_a_secret_in_a_sentence_and_behind_a_name(text):
+    assert [text[one.start : one.end] for one in scan(text) if one.kind == "secret"] == [RANDOM]
+
+
+@pytest.mark.parametrize(
+    "text", [f"https://example.com/watch?list={RANDOM}", f"commit id '{RANDOM}'", f"the hash {RANDOM} of it", RANDOM]
+)
+def test_a_random_word_that_something_explains_is_no_secret(text):
+    assert not scan(text)
+
+
+def test_beside_a_user_every_quoted_word_is_a_password():
+    text = "credentials {\n  username 'user'\n  password 'password'\n}"
+    assert [text[one.start : one.end] for one in scan(text)] == ["password"]
+    assert not scan('{"username": "username", "password": "password"}')

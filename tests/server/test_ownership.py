@@ -136,6 +136,23 @@ def test_memories_that_cannot_be_told_are_not_counted(plain):
         assert plain[name].get(f"{AT}/memories", params={"place": "personal:ann"}).json()["total"] == 0
 
 
+def test_counts_of_the_workspace_and_its_agents_leave_out_colleagues_personal_memories(plain):
+    own = {"text": "mine alone", "place": "personal:ann", "agent": "diary", "session": "evening", "type": "note"}
+    plain["ann"].post(f"{AT}/memories", json=own).raise_for_status()
+    whole = plain["ann"].get(f"{AT}/stats").json()
+    assert whole["memories"] == 5
+    assert whole["by_agent"]["diary"] == 1
+    assert whole["by_type"]["note"] == 1
+    for name in ("bob", "eve"):
+        told = plain[name].get(f"{AT}/stats").json()
+        assert told["memories"] == 2
+        assert "diary" not in told["by_agent"]
+        assert "note" not in told["by_type"]
+        assert told["by_agent"]["codex"] == sum(told["by_tier"].values()) == told["vectors"] == 2
+        assert told["sessions"] == whole["sessions"] - 2
+        assert plain[name].get(f"{AT}/agents").json()["agents"] == {"codex": 2}
+
+
 def test_nobody_writes_into_a_colleagues_place_by_an_agent(plain):
     told = {"state_data": {"location": "personal:ann"}, "step_number": 9}
     assert plain["bob"].post(f"{AGENT}/states", json=told).status_code == 403

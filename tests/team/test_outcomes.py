@@ -69,6 +69,19 @@ def test_what_hooks_told_gemini_is_no_part_of_the_prompt():
     assert event.prompt == "Fix the pool."
 
 
+@pytest.mark.parametrize(
+    ("given", "prompt"),
+    [
+        ('"Fix the pool, and never use \\"any\\" here."', 'Fix the pool, and never use "any" here.'),
+        ('"pool" or "queue"', '"pool" or "queue"'),
+        ('Say "pool"', 'Say "pool"'),
+    ],
+)
+def test_marks_that_opencode_puts_around_a_prompt_are_no_part_of_it(given, prompt):
+    payload = {"sessionID": "s", "directory": "/srv/project", "prompt": given}
+    assert dialect("opencode").read("chat.message", payload).prompt == prompt
+
+
 @pytest.mark.parametrize("agent", ["codex", "cursor"])
 def test_without_an_exit_code_the_output_decides(agent):
     outcomes, names = shares(agent, TEST)

@@ -22,7 +22,7 @@ from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import MOST_AT_ONCE, Document
 from ..exchange import body_schema, json_body, json_response
-from ..ownership import check_change, check_place, is_known, is_visible, known_entries
+from ..ownership import check_change, check_place, is_known, is_visible, known_entries, visible_stats
 from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["agents"], responses=RUNNING)
@@ -358,7 +358,7 @@ async def agents(access: Reader) -> Response:
 
 
 def _agents(access: Access) -> dict[str, int]:
-    return access.brain.store.stats().by_agent
+    return visible_stats(access).by_agent
 
 
 @router.get(

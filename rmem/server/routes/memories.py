@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
@@ -36,6 +37,7 @@ from ..ownership import (
     is_visible,
     may_change,
     visible,
+    visible_stats,
 )
 from ..recalls import local_recall
 from .answers import RUNNING, Error
@@ -401,4 +403,4 @@ async def stats(access: Reader) -> Response:
 
 
 def _stats(access: Access) -> Document:
-    return {name: value for name, value in access.brain.stats().items() if name != "address"}
+    return {"embedder": access.brain.store.get_meta("embedder"), **asdict(visible_stats(access))}

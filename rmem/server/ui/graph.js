@@ -1,6 +1,6 @@
 // The graph of facts around an entity, at a time: expand it by a click, read the sentences, see what contradicts.
 
-import {CHART_WIDTH, count, field, h, later, plural, problem, replace, s} from "./dom.js";
+import {CHART_WIDTH, count, field, h, later, plural, problem, replace, s, told} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Graph`;
@@ -38,8 +38,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   }
 
   async function overview() {
-    const [size, entities, pairs] = await Promise.all([workspace.get("graph"),
-      workspace.get("graph/entities", {limit: 60}), workspace.get("graph/contradictions", {limit: 20})]);
+    const [size, entities] = await Promise.all([workspace.get("graph"), workspace.get("graph/entities", {limit: 60})]);
     if (!size.facts) {
       return [h("h2", null, t`No facts are known yet`),
         h("p", null, t`Facts are read from memories as they are remembered, such as `, h("q", null, "Billing depends on Redis."),
@@ -47,12 +46,19 @@ export async function show({content, parameters, workspace, address, note, isCur
         h("p", null, h("code", null, "rmem fact add staging \"runs on\" \"port 5434\"")),
         h("p", null, h("code", null, "rmem reindex"), t` reads facts from memories that were kept before there were any.`)];
     }
+    const disputed = h("section", {"aria-label": t`Contradictions`});
+    told(disputed, drawDisputed(disputed)); // reads every fact, so the rest does not wait for it
     return [h("p", null, t`${plural(size.facts, t`fact`, t`facts`)}. Choose what to look at:`),
       h("ul", {class: "cloud"}, entities.entities.map(one => h("li", null,
         h("a", {href: address("graph", {entity: one.name})}, one.name), " ", h("small", null, count(one.facts))))),
-      pairs.contradictions.length > 0 && [h("h2", null, t`Contradictions`),
-        h("ul", {class: "contradictions"}, pairs.contradictions.map(pair =>
-          h("li", null, sentence(pair.first), h("br"), sentence(pair.second))))]];
+      disputed];
+  }
+
+  async function drawDisputed(part) {
+    const pairs = await workspace.get("graph/contradictions", {limit: 20});
+    if (!isCurrent() || !pairs.contradictions.length) return;
+    replace(part, h("h2", null, t`Contradictions`), h("ul", {class: "contradictions"}, pairs.contradictions.map(pair =>
+      h("li", null, sentence(pair.first), h("br"), sentence(pair.second)))));
   }
 
   async function paths() {
@@ -87,10 +93,10 @@ export async function show({content, parameters, workspace, address, note, isCur
       }
       place(nodes, facts);
       replace(picture, draw(nodes, facts, red, expand));
-      replace(list, [...facts.values()].map(({fact}) => told(fact)));
+      replace(list, [...facts.values()].map(({fact}) => factItem(fact)));
     }
 
-    function told(fact) {
+    function factItem(fact) {
       const more = h("div");
       return h("li", {class: red.has(fact.id) && "bad"}, h("details", {ontoggle: async event => {
         if (!event.target.open || more.childNodes.length) return;

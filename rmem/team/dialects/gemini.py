@@ -15,7 +15,6 @@ AGENT = "gemini"
 _MOMENTS = {
     "SessionStart": EventKind.SESSION_START,
     "BeforeAgent": EventKind.PROMPT,
-    "PreCompress": EventKind.COMPACT,
     "AfterAgent": EventKind.STOP,
     "SessionEnd": EventKind.SESSION_END,
 }

@@ -1,9 +1,10 @@
 """OpenCode: the plugin that `rmem install opencode` writes passes its events on, with sessionID and directory.
-Its answers are JSON with the context in it."""
+`opencode run` puts quotation marks around a prompt with spaces. Its answers are JSON with the context in it."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ..events import Event, EventKind
@@ -29,6 +30,9 @@ def read(name: str, payload: dict[str, Any]) -> Event | None:
             out, failed = parse_exit(text_of(out), code)
         tool = str(payload.get("tool") or "")
         return tool_event(AGENT, payload, session, cwd, tool, payload.get("args"), out, failed=failed)
+    prompt = str(payload.get("prompt") or "").strip()
+    if len(prompt) > 1 and prompt[0] == prompt[-1] == '"' and not re.search(r'(?<!\\)"', prompt[1:-1]):
+        payload = {**payload, "prompt": prompt[1:-1].replace('\\"', '"')}
     return session_event(AGENT, _MOMENTS.get(name), payload, session, cwd)
 
 

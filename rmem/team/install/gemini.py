@@ -9,7 +9,7 @@ from .switches import json_switch
 from .tool import SECONDS, Tool, folder, handlers, skill, user_home
 
 NAME = "gemini"
-EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd")
+EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
 
 
 def tool(command: Command) -> Tool:
