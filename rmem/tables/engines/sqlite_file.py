@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SqlError, StoreClosedError
-from ...stores.sql.file import SqliteFile, explained
+from ...stores.sql.file import SqliteFile, translate_errors
 from ..deadline import is_over
 from ..sql.literals import LIMITS
 from .sqlite_aggregates import unpack
@@ -71,7 +71,7 @@ class TableFile(SqliteFile):
 
     @contextmanager
     def writing(self) -> Iterator[tuple[sqlite3.Connection, StatementState]]:
-        with self.write_lock, explained(self.path):
+        with self.write_lock, translate_errors(self.path):
             if self.closed:
                 raise StoreClosedError("this workspace is closed; open it again to use it")
             yield self.writer, self.state(self.writer)

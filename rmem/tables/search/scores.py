@@ -169,7 +169,7 @@ class CosineScores(SearchScores):
         return self._vectors.exact(self._query, at)
 
     def _close(self, at: Positions) -> tuple[Values, float]:
-        return self._vectors.close(self._query, at)
+        return self._vectors.cosines_with_error(self._query, at)
 
     def _rough(self) -> tuple[Rough, float] | None:
         return self._vectors.estimate(self._query)
@@ -230,7 +230,7 @@ class HybridScores(SearchScores):
 
     def _close(self, at: Positions) -> tuple[Values, float]:
         places, held = self._join_rows.right_places(at)
-        cosines, margin = self._vectors.close(self._query, places)
+        cosines, margin = self._vectors.cosines_with_error(self._query, places)
         return self._fused_at(at, held, cosines), self._share_of_error(margin)
 
     def _share_of_error(self, error: float) -> float:
