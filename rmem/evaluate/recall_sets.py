@@ -45,6 +45,8 @@ Ranking = list[int]  # places of memories, best first
 
 @dataclass(frozen=True, slots=True)
 class RecallSet:
+    """A set of stores with memories and questions; `by_session`: sessions are searched for, not memories."""
+
     name: str
     by_session: bool
     stores: list[dict[str, Any]]

@@ -269,7 +269,7 @@ class VectorColumns:
         return found
 
     @cached_property
-    def around(self) -> npt.NDArray[np.float64]:
+    def cosines_by_distance(self) -> npt.NDArray[np.float64]:
         """Return the cosine around the centre for each Hamming distance."""
         return np.cos(np.pi * np.arange(65 * len(self.words)) / self.used_bits)
 
@@ -318,7 +318,7 @@ class Estimate:
         return missing
 
     def _calibrate(self, distance: Distances) -> Matrix:
-        around = self._columns.around
+        around = self._columns.cosines_by_distance
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
         exact = self._columns.decode_sample(sample) @ self._query if self._rows is None else self._close(sample)
         x = around[distance[sample]]

@@ -40,6 +40,8 @@ _decode = json.JSONDecoder().raw_decode
 
 
 class RowHead(NamedTuple):
+    """The head of a value, which the server wrote, and its body."""
+
     original_seq: int
     step: int
     body: bytes

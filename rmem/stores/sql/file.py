@@ -51,6 +51,7 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 def translate_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """Return the error of ours that says what happened to the file."""
     extended = getattr(error, "sqlite_errorcode", 0)
     code = extended & 0xFF
     # A full disk first fails at the shared-memory file, before anything is written.

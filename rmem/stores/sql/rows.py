@@ -320,6 +320,7 @@ def moved_vectors(
 
 
 def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:
+    """Return the bytes of a vector that is quantized for a level."""
     return None if short is None else short.astype(_TYPES[level], copy=False).tobytes()
 
 

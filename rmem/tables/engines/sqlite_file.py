@@ -35,6 +35,8 @@ _FORBIDDEN = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit
 
 
 class TableFile(SqliteFile):
+    """An SQLite file for statements of users; each connection has a StatementState."""
+
     def __init__(self, path: Path, durability: str, busy_timeout: float) -> None:
         self._states: dict[int, StatementState] = {}
         super().__init__(path, durability, busy_timeout)

@@ -161,6 +161,8 @@ class NoScores(SearchScores):
 
 
 class CosineScores(SearchScores):
+    """Cosines of one query vector, estimated from sign bits where there are many rows."""
+
     def __init__(self, vectors: VectorSnapshot, query: Vector) -> None:
         super().__init__(vectors.rows)
         self._vectors, self._query = vectors, query
@@ -176,6 +178,8 @@ class CosineScores(SearchScores):
 
 
 class TextScores(SearchScores):
+    """BM25 of a question."""
+
     def __init__(self, texts: TextSnapshot, question: str) -> None:
         super().__init__(texts.rows)
         self._texts, self._question = texts, question
@@ -185,6 +189,8 @@ class TextScores(SearchScores):
 
 
 class MaxSimScores(SearchScores):
+    """MaxSim of several query vectors with several vectors per row."""
+
     def __init__(self, stacked: Stacked, queries: Matrix) -> None:
         super().__init__(stacked.rows)
         self._stacked, self._queries = stacked, queries
