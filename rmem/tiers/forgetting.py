@@ -23,7 +23,7 @@ from ..contents import leaves
 from ..errors import InputError, KeyMissingError
 from ..feedback import Feedback
 from ..filters import Filter
-from ..index.analyser import fold
+from ..index.analyser import fold, is_spaceless
 from ..models import TIERS, Memory
 from ..stores.base import Progress, RecordStore, Trace
 from . import copies
@@ -184,18 +184,40 @@ def forget_subject(
 
 
 class Subject:
-    """The name of a person or agent to forget; case, accents, character width and spacing do not matter."""
+    """The name of a person or agent to forget; case, accents, character width, spacing, and the kind of apostrophe and
+    hyphen do not matter."""
 
     def __init__(self, name: str) -> None:
-        self._name = fold(name)
-        spaced = r"\s+".join(map(re.escape, self._name.split()))
-        self._pattern = re.compile(rf"(?<!\w){spaced}(?!\w)")
+        words = _plain_name(name).split()
+        if not words:
+            raise checks.refuse("subject", "a name with characters that are seen", name)
+        first, last = words[0][0], words[-1][-1]
+        starts = "" if is_spaceless(first) else r"(?<!\w)"
+        # A Korean particle directly follows the name.
+        ends = "" if is_spaceless(last) or "가" <= last <= "힣" else r"(?!\w)"
+        spelled = (
+            r"\s*".join(map(re.escape, "".join(words))) if is_spaceless(first) else r"\s+".join(map(re.escape, words))
+        )
+        self._pattern = re.compile(f"{starts}{spelled}{ends}")
 
     def is_among(self, *names: str | None) -> bool:
-        return any(name is not None and fold(name) == self._name for name in names)
+        return any(name is not None and self._pattern.fullmatch(_plain_name(name).strip()) for name in names)
 
     def is_named_in(self, text: str) -> bool:
-        return self._pattern.search(fold(text)) is not None
+        return self._pattern.search(_plain_name(text)) is not None
+
+
+_LETTERS = str.maketrans(
+    {"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "æ": "ae", "œ": "oe"}
+    | dict.fromkeys("\u2018\u2019\u02bc\u02b9\u00b4", "'")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+)
+"""Letters that are no letter with an accent to Unicode, apostrophes and hyphens, and characters that are not seen."""
+
+
+def _plain_name(text: str) -> str:
+    return text.lower() if text.isascii() else fold(text.casefold().translate(_LETTERS))
 
 
 def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
