@@ -135,6 +135,7 @@ def prune(
     """Remove what a policy chooses, or set it aside for the policy's grace period; return (id, retention), the most
     faded first. Delete what was set aside earlier and whose grace period is over."""
     chosen = ForgettingPolicy.of(policy)
+    refuse_unreadable(store, "pruned")
     now = time.time()
     found = [(trace.memory_id, retained) for trace, retained in chosen.choose(store.traces(), now)]
     if checks.flag("dry_run", dry_run):
@@ -153,7 +154,7 @@ def forget_where(store: RecordStore, where: Filter, *, dry_run: bool = False) ->
     """Remove the memories that match a filter; return their ids. An empty filter is refused."""
     if not where:
         raise InputError("where must name at least one field, or everything would be forgotten", field="where")
-    _refuse_unreadable(store, "the filter")
+    refuse_unreadable(store, "searched for the filter")
     keys = [memory.memory_id for memory in store.select(where)]
     if checks.flag("dry_run", dry_run) or not keys:
         return keys
@@ -223,24 +224,25 @@ def _plain_name(text: str) -> str:
 def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
     """Remove the memories of an agent in some tiers, also those set aside; return their ids. Memories of others stay,
     even if they name the agent."""
-    _refuse_unreadable(store, f"the memories of {agent!r}")
+    refuse_unreadable(store, f"searched for the memories of {agent!r}")
     keys = store.ids_at(store.filtered_rows(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
     aside = [item.memory for item in store.aside()]
     keys += [memory.memory_id for memory in aside if memory.agent_id == agent and memory.tier in tiers]
     return store.erase(keys, who=config.user(), reason="clear") if keys else []
 
 
-def _refuse_unreadable(store: RecordStore, what: str) -> None:
+def refuse_unreadable(store: RecordStore, task: str) -> None:
+    """Raise if some memories are encrypted and their key is missing or wrong, instead of passing over them."""
     if count := store.unreadable():
         raise KeyMissingError(
-            f"{count:,} encrypted memories cannot be searched for {what} without their key, so nothing was "
-            "forgotten; set RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE"
+            f"{count:,} encrypted memories cannot be {task} without their key, so nothing was changed; set "
+            "RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE to the key of this store"
         )
 
 
 def _ids_about(store: RecordStore, subject: Subject) -> list[str]:
     """Return the ids of all memories, also those set aside, that belong to a person or an agent or that name it."""
-    _refuse_unreadable(store, "the subject")
+    refuse_unreadable(store, "searched for the subject")
     stored = store.select()
     aside = [item.memory for item in store.aside()]
     return [memory.memory_id for memory in (*stored, *aside) if _is_about(memory, subject)]
