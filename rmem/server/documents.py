@@ -487,6 +487,8 @@ class ReviewAnswer(Answer):
     duplicates: list[PairAnswer]
     out_of_date: list[OutOfDateAnswer]
     waiting: list[MemoryAnswer]
+    compared: int
+    next_cursor: str | None
 
 
 class ReviewedAnswer(Answer):
