@@ -311,6 +311,7 @@ class MaintenanceAnswer(Answer):
     im_to_ltm: int
     agents: dict[str, dict[str, int]]
     pruned: list[PrunedAnswer]
+    pruned_count: int
     dry_run: bool
 
 

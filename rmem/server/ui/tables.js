@@ -1,7 +1,7 @@
 // Tables: what there is, a box for SQL with what was asked before, answers as a table and as CSV.
 
 import {lines, shares} from "./chart.js";
-import {count, field, h, plural, problem, replace, say, table} from "./dom.js";
+import {count, field, h, plural, problem, replace, say, table, waiting} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Tables`;
@@ -36,7 +36,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
 
   async function run() {
     note({sql: box.value.length < 2000 ? box.value : ""});
-    replace(result, h("p", {class: "note"}, t`Running…`));
+    replace(result, waiting(t`Running…`));
     const started = performance.now();
     try {
       const told = await workspace.send("POST", "tables/query", {query: box.value});
