@@ -60,11 +60,11 @@ def pairs(brain: Brain, memories: Iterable[Memory], where: Filter) -> list[Pair]
 def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
     """Return what contradicts a memory or says the same, among its nearest. Two commits do neither: each says what was
     done at its time."""
-    vector = memory.embeddings.full_vector
-    if vector is None:
+    vectors = memory.embeddings
+    if vectors.full_vector is vectors.compressed_vector is vectors.abstract_vector is None:
         return
     saying, is_commit = NoteFeatures.of(memory.text), Experience(memory).is_imported
-    hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False)
+    hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vectors.full_vector, touch=False)
     near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
     for other in sound(near):
         if is_commit and Experience(other).is_imported:

@@ -244,7 +244,9 @@ def test_the_inbox_compares_what_agents_wrote_and_no_commits_with_each_other(adm
     shared |= {"tags": {"state": "current", "scope": "repository"}}
     turned = "do not change default intermediate hash from SHA-1 to SHA-512"
     notes = [{"text": text, "when": 1e9 + at // 3, **shared} for at, text in enumerate([turned, *subjects])]
-    admin.post(f"{W}/memories", json=notes).raise_for_status()
+    ids = admin.post(f"{W}/memories", json=notes).json()["ids"]
+    admin.post(f"{W}/maintenance", json={"agent": "reader"}).raise_for_status()
+    assert admin.get(f"{W}/memories/{ids[0]}").json()["tier"] != "stm", "it has a smaller vector now"
     pages, cursor = [], None
     while not pages or cursor is not None:
         pages.append(admin.get(f"{W}/coding/review", params={**asked, "cursor": cursor} if cursor else asked).json())

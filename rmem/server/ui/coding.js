@@ -16,7 +16,7 @@ export async function show(page) {
   const known = repositories.map(one => one.id);
   const chosen = parameters.get("repository") ?? (known.includes(here) ? here : known[0]) ?? "";
   const view = parameters.get("view") in VIEWS ? parameters.get("view") : "told";
-  const box = h("input", {value: chosen, list: "repositories", autocomplete: "off", spellcheck: "false"});
+  const box = h("input", {class: "long", value: chosen, list: "repositories", autocomplete: "off", spellcheck: "false"});
   const part = h("div");
   replace(content, h("h1", null, title),
     h("form", {class: "row", onsubmit: event => {
@@ -104,7 +104,7 @@ async function drawInbox(part, repository, {workspace, address, isCurrent}) {
   let at = 0;
   const list = h("div"), left = h("p", {class: "note", "aria-live": "polite"});
   const further = h("button", {onclick: goOn}, t`Compare earlier ones`);
-  replace(part, left, h("p", {class: "note"}, t`j and k go down and up; each action has its key.`), list, further);
+  replace(part, left, items.length > 0 && h("p", {class: "note"}, t`j and k go down and up; each action has its key.`), list, further);
   draw();
   addEventListener("keydown", pressed);
 
@@ -171,7 +171,8 @@ async function drawSessions(part, repository, {parameters, workspace, address, i
   if (session) return drawReplay(part, repository, session, {workspace, address, isCurrent});
   const {sessions, total} = await workspace.get("sessions", {place: repository && `repo:${repository}`, limit: 100});
   if (!isCurrent()) return;
-  replace(part, h("p", {class: "note"}, plural(total, t`session`, t`sessions`)), sessions.length > 0 && table(
+  replace(part, h("p", {class: "note"}, total ? plural(total, t`session`, t`sessions`) :
+    t`No session has remembered anything of this repository yet. Agents that rmem install connects do so.`), sessions.length > 0 && table(
     [t`from`, t`to`, t`agent`, t`session`, t`memories`], sessions.map(one => [when(one.start), when(one.end), one.agent,
       h("a", {href: address("coding", {repository, view: "sessions", session: one.session})}, one.session),
       count(one.memories)]), t`Sessions`));
