@@ -256,3 +256,17 @@ def test_the_inbox_compares_what_agents_wrote_and_no_commits_with_each_other(adm
     against = {(pair["older"]["text"].partition("\n")[0], pair["newer"]["text"].partition("\n")[0])
                for page in pages for pair in page["contradictions"]}  # fmt: skip
     assert {older for older, _ in against} | {newer for _, newer in against} == {turned, SHA_512}, against
+
+
+def test_a_page_says_that_it_loads_until_the_store_is_read(window):
+    held = []
+    window.page.goto("about:blank")
+    window.page.route("**/stats", lambda route: held.append(route))
+    window.page.goto(f"{window.url}#/health")
+    loading = window.page.locator("main").get_by_text("Loading…")
+    eventually(lambda: loading.is_visible() and held)
+    for route in held:
+        route.continue_()
+    window.page.get_by_role("heading", name="Health").wait_for()
+    window.page.unroute("**/stats")
+    assert not loading.is_visible()

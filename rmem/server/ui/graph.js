@@ -4,7 +4,7 @@ import {CHART_WIDTH, count, field, h, later, plural, problem, replace, s, told} 
 import {t} from "./text.js";
 
 export const title = t`Graph`;
-const WIDTH = CHART_WIDTH, HEIGHT = 440, MOST = 30, STEPS = 200, NAME = 20, ROOM = 90, CROWD = 12;
+const WIDTH = CHART_WIDTH, HEIGHT = 440, MOST = WIDTH < 500 ? 14 : 30, STEPS = 200, NAME = 20, ROOM = 90, CROWD = 12;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const asked = {entity: parameters.get("entity") ?? "", at: parameters.get("at") ?? "", goal: parameters.get("goal") ?? ""};
