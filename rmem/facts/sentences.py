@@ -38,7 +38,8 @@ _HYPOTHETICAL_WORDS = frozenset(
 )
 _HEDGES = frozenset(
     """maybe probably perhaps possibly apparently seem seems seemed likely think guess believe suppose heard allegedly
-    almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably, sure""".split()
+    previously formerly almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
+    sure""".split()
 )
 _ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
 _BULLETS = frozenset("*-•>+")
@@ -48,15 +49,18 @@ _IMPERATIVES = frozenset(
     Refactor Support Allow Document Docs Handle Avoid Prefer Ensure Enable Disable Clean Cleanup Implement
     Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
     Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
-    More Initial Minor No Not Do Don't""".split()
+    More Initial Minor No Not Do Don't Detect Prevent Mark Clarify Adjust Accept Ignore Validate Show Warn
+    WIP""".split()
 )
+_COMMANDS = _IMPERATIVES | {word.lower() for word in _IMPERATIVES}
 _NOT_VERBS = frozenset("was is has as this his its us yes thus always perhaps besides towards sometimes".split())
 _FIRST_PERSON = frozenset(("I", "I'm", "I’m", "My", "I've"))
 _SKIPPED_OPENINGS = frozenset(
     """You You're You've It It's It’s That That's That’s This There There's We We're We've They They're He She He's
     She's What What's How When Where Who Why Which Do Does Did Is Are Was Were Can Could Would Should Will Have
     Has Thanks Thank Wow Glad Let Let's Let’s Sounds Looks Seems Congrats Hope Please Your Its Their These Those
-    If Here Here's Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
+    If Here Here's Previously Previously, Formerly Formerly, Co-authored-by: Signed-off-by: Bumps Bump Merge
+    Our""".split()
 )
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
@@ -114,6 +118,8 @@ _IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
 _PERFECT_TENSE = re.compile(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
+_QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
+_TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
 _NEGATED = re.compile(r"not|no longer|never|n['’]t")
 
@@ -153,7 +159,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
 
 def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
     """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
-    is_hedged = not _HEDGES.isdisjoint(words)
+    is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
@@ -189,6 +195,11 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
                 negated=negated,
                 single=(statement.single or relations.has_one(of)) and not relations.has_many(of),
             )
+
+
+def _is_command(words: list[str]) -> bool:
+    """Whether it probably is an order: "ensure X is checked for Y", but not "Fix You was sung by"."""
+    return words[0] in _COMMANDS and not (words[0][0].isupper() and words[1][0].isupper())
 
 
 def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
@@ -334,8 +345,11 @@ def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
         return _Statement(subject, f"{kind[1]} {kind[2]}", kind[3], trust)
     whole = right
     right = re.split(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ", right, maxsplit=1)[0]
-    if whole[len(right) :].startswith(" of "):
+    rest = whole[len(right) :]
+    if rest.startswith(" of "):
         trust = 1
+    if rest:
+        right = _TRAILING_PARTICIPLE.sub("", right)  # "a standard described by"
     first = right.split(" ", 1)[0]
     if first in _LOOSE or first in ("bit", "must", "big", "huge", "super", "such", "real", "total", "true", "lovely"):
         return None
@@ -469,24 +483,24 @@ def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
     text = text.strip()
     if names.is_contracted(text):
         return
-    if relations.has_many(relation) and ("," in text or " and " in text):
-        parts = _LIST_SEPARATOR.split(text)
-        if len(parts) > 1 and all(_is_whole_phrase(part) for part in parts):
-            bare = [re.sub(r"^(?:the|an?) ", "", part) for part in parts]
-            named = all(names.is_proper(part) for part in bare)
-            if named or names.is_code(text) or len(parts) > 2:
-                yield from ((names.clean(part), named) for part in bare)
-            else:  # "the color and texture" may be one thing
-                yield names.clean(text), False
-            return
+    listed = _split_list(text, relation)
+    if listed is not None:
+        yield from listed
+        return
     if _is_whole_phrase(text):
-        yield names.clean(text), not names.LOOSE_LINKS.search(text) or text.startswith(('"', "“", "`", "The ", "A "))
+        yield names.clean(text), text.startswith(("The ", "A ")) or not _continues(text)
         return
     cut = _CUT.search(text)
     if cut is not None and cut.start():
         before_cut = text[: cut.start()]
+        listed = _split_list(before_cut, relation)
+        if listed is not None:
+            yield from listed
+            return
         if _is_whole_phrase(before_cut):
-            yield names.clean(before_cut), bool(names.is_proper(before_cut) or names.is_value(before_cut))
+            is_quoted = _QUOTED_START.match(before_cut) is not None
+            is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
+            yield names.clean(before_cut), is_name or names.is_value(before_cut)
             return
         text = before_cut
     described = _OF_NAME.match(text)
@@ -495,6 +509,25 @@ def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
         yield names.clean(text[: proper.end()]), False
     elif proper is not None and proper.end() > 1 and not text[proper.end() : proper.end() + 1].isalpha():
         yield names.clean(proper[0]), False
+
+
+def _continues(text: str) -> bool:
+    """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
+    return names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
+
+
+def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
+    """Return the objects of a list with "and" or commas, as `_split_objects` does; None if it is no list."""
+    if not relations.has_many(relation) or not ("," in text or " and " in text):
+        return None
+    parts = _LIST_SEPARATOR.split(text)
+    if len(parts) == 1 or not all(_is_whole_phrase(part) for part in parts):
+        return None
+    bare = [re.sub(r"^(?:the|an?) ", "", part) for part in parts]
+    named = all(names.is_proper(part) for part in bare)
+    if named or names.is_code(text) or len(parts) > 2:
+        return [(names.clean(part), named) for part in bare]
+    return [(names.clean(text), False)]  # "the color and texture" may be one thing
 
 
 def _is_whole_phrase(text: str) -> bool:
