@@ -19,6 +19,7 @@ _COPULA = re.compile(
     r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|"
     r"probably|apparently))*)(?= )"
 )
+_CALLED = re.compile(r"^(?:called|named|set to|equal to) ")
 _VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
 _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
 _COPULAS = frozenset(
@@ -107,6 +108,8 @@ _CUT = re.compile(
 _GERUND_PHRASE = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
 _BARE_NOUN = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
 _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
+_LEADING_ARTICLE = re.compile(r"^(?:the|an?) ")
+_LEADING_WORD = re.compile(r"^(?:the|an?|about|around) ")
 _LIST_SEPARATOR = re.compile(r",? and |, ")
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _GENERIC_SUBJECTS = frozenset(
@@ -178,13 +181,14 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
         for value, is_sure in _split_objects(statement.object, relation):
             if not subject or not value or len(relation) > 60 or subject.lower() == value.lower():
                 continue
-            inverse = None if names.is_value(value) else relations.inverse(relation)
+            is_value = names.is_value(value)
+            inverse = None if is_value else relations.inverse(relation)
             about, of, what = (value, inverse, subject) if inverse else (subject, relation, value)
             yield FoundFact(
                 about,
                 of,
                 what,
-                is_value=names.is_value(what),
+                is_value=names.is_value(what) if inverse else is_value,
                 confidence=SURE
                 if is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
                 else LIKELY,
@@ -258,7 +262,7 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         if participle and participle[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
             noun = f" the {participle[3]} of" if participle[3] else ""
             return _Statement(about, f"{relation} {participle[1]} {participle[2]}{noun}", participle[4], trust, True)
-        right = re.sub(r"^(?:called|named|set to|equal to) ", "", right)
+        right = _CALLED.sub("", right)
         if participle and participle[1] in _LOOSE:
             return None
         if participle and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
@@ -372,7 +376,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
-        clause = _CLAUSE.fullmatch(bare)
+        clause = _CLAUSE.fullmatch(bare) if _RELATIVE_PRONOUN.search(bare) else None
         if clause is not None:
             found = _read_relative_clause(*clause.groups())
             if found is not None:
@@ -523,7 +527,7 @@ def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
     parts = _LIST_SEPARATOR.split(text)
     if len(parts) == 1 or not all(_is_whole_phrase(part) for part in parts):
         return None
-    bare = [re.sub(r"^(?:the|an?) ", "", part) for part in parts]
+    bare = [_LEADING_ARTICLE.sub("", part) for part in parts]
     named = all(names.is_proper(part) for part in bare)
     if named or names.is_code(text) or len(parts) > 2:
         return [(names.clean(part), named) for part in bare]
@@ -534,7 +538,7 @@ def _is_whole_phrase(text: str) -> bool:
     """Whether the whole text is a name, a value or a short noun."""
     if not text or len(text) > names.LONGEST:
         return False
-    bare = re.sub(r"^(?:the|an?|about|around) ", "", text)
+    bare = _LEADING_WORD.sub("", text)
     if names.is_proper(bare):
         return bare.lower() not in ("i", "it")
     if names.is_value(bare):
