@@ -19,13 +19,17 @@ _COPULA = re.compile(
     r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|"
     r"probably|apparently))*)(?= )"
 )
+_EVENT = re.compile(
+    r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|built|made|"
+    r"fixed|merged|reverted|obsoleted|dropped|disabled|enabled|marked)\b"
+)
 _CALLED = re.compile(r"^(?:called|named|set to|equal to) ")
 _VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
 _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
 _COPULAS = frozenset(
     "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
 )
-_ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never".split())
+_ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never already".split())
 _ANCHORS = _COPULAS | relations.FIRST_WORDS | {"been", "I'm", "I’m"}
 _NO_NAME = frozenset(
     """i it you he she they we this that which who so but because really just get got go my your our their his its me
@@ -51,17 +55,17 @@ _IMPERATIVES = frozenset(
     Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
     Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
     More Initial Minor No Not Do Don't Detect Prevent Mark Clarify Adjust Accept Ignore Validate Show Warn
-    WIP""".split()
+    WIP Put Default""".split()
 )
-_COMMANDS = _IMPERATIVES | {word.lower() for word in _IMPERATIVES}
+_COMMANDS = frozenset(word.lower() for word in _IMPERATIVES)
 _NOT_VERBS = frozenset("was is has as this his its us yes thus always perhaps besides towards sometimes".split())
 _FIRST_PERSON = frozenset(("I", "I'm", "I’m", "My", "I've"))
 _SKIPPED_OPENINGS = frozenset(
     """You You're You've It It's It’s That That's That’s This There There's We We're We've They They're He She He's
     She's What What's How When Where Who Why Which Do Does Did Is Are Was Were Can Could Would Should Will Have
     Has Thanks Thank Wow Glad Let Let's Let’s Sounds Looks Seems Congrats Hope Please Your Its Their These Those
-    If Here Here's Previously Previously, Formerly Formerly, Co-authored-by: Signed-off-by: Bumps Bump Merge
-    Our""".split()
+    If Here Here's Previously Previously, Formerly Formerly, As Later Later, Since While Because
+    Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
 )
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
@@ -203,7 +207,7 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
 
 def _is_command(words: list[str]) -> bool:
     """Whether it probably is an order: "ensure X is checked for Y", but not "Fix You was sung by"."""
-    return words[0] in _COMMANDS and not (words[0][0].isupper() and words[1][0].isupper())
+    return words[0].lower() in _COMMANDS and not (words[0].istitle() and words[1].istitle())
 
 
 def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
@@ -227,6 +231,8 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
             continue
         found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
+            if copula[1] in ("was", "were") and names.is_code(found.subject) and not _EVENT.match(found.relation):
+                found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
             return [found], copula[2] is not None or bool(_NEGATED.search(copula[5]))
     for at in anchors:
         if at in copulas:
@@ -456,13 +462,15 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
         subject, trust = left, names.subject_trust(left)
         if not trust or words[0] in _IMPERATIVES or left.endswith(" I"):
             return None, False
+        if left in ("The PR", "The API", "The CI", "The new API"):
+            trust = 1  # of which project?
         plain = left[1:].islower() and not names.is_code(left)
         if (
             plain
             and not tail[2]
             and (
                 " " in left
-                or left in _GENERIC_SUBJECTS
+                or left.lower() in _GENERIC_SUBJECTS
                 or form in _ALSO_NOUNS
                 or (left.islower() and not relations.is_about_software(relation))
             )

@@ -128,6 +128,15 @@ def test_a_hedged_statement_is_at_most_likely() -> None:
         "WIP adding links to issues",
         "Support is established for Postgresql, MySQL, Oracle SQL Server and Firebird.",
         "1534 - Remove previously deprecated code.",
+        "FIX BaseSerializer.from_native has an altered signature",
+        "Put PRWv2 created timestamp ingestion behind feature-flag",
+        "put @nexucis has a release shepherd (#13383)",
+        "As 2.0.0 was released in 2014-05-28 it is reasonable to drop any mention.",
+        "Later, dictTypeExpandAllowed was introduced in #7954, which is 6.2.",
+        "Parameter `pnread` was a `ssize_t *`, but `size_t *` is better.",
+        "req.no_body was only initialized in Curl_connect, while HTTP/2 server push adds a handle.",
+        "Client writes a 3 MB key",
+        "The PR contains 5 commits.",
         "Previously a C++20 requires-clause was only supported on `function` declarations.",
         "`typeof(col)` returns `blob` confirming binary storage",
         "`types.Union` was renamed to `types.UnionType` on the HEAD of 3.10 (refs: python/cpython#27342).",
@@ -135,6 +144,10 @@ def test_a_hedged_statement_is_at_most_likely() -> None:
 )
 def test_orders_earlier_states_and_parts_of_phrases_are_never_sure(text: str) -> None:
     assert [fact for fact in facts_in(memory(text)) if fact.confidence >= SURE] == []
+
+
+def test_an_adverb_is_no_part_of_the_subject() -> None:
+    assert triples("GHA/appveyor-status already uses `GH_TOKEN`.") == [("GHA/appveyor-status", "uses", "GH_TOKEN")]
 
 
 def test_quoted_names_in_a_list_are_objects_of_their_own() -> None:
