@@ -55,9 +55,11 @@ _IMPERATIVES = frozenset(
     Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
     Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
     More Initial Minor No Not Do Don't Detect Prevent Mark Clarify Adjust Accept Ignore Validate Show Warn
-    WIP Put Default""".split()
+    WIP Put Default Implemented Correctly Properly Avoiding Indicate Bug""".split()
 )
 _COMMANDS = frozenset(word.lower() for word in _IMPERATIVES)
+_COMMIT_TAGS = frozenset("API BENCH BLD CI CLN DEP DEV DOC ENH FEA MAINT MNT PERF REF REL STY TST TYP".split())
+"""Kinds of commits in many Python projects: "DOC Add links to the example"."""
 _NOT_VERBS = frozenset("was is has as this his its us yes thus always perhaps besides towards sometimes".split())
 _FIRST_PERSON = frozenset(("I", "I'm", "I’m", "My", "I've"))
 _SKIPPED_OPENINGS = frozenset(
@@ -71,7 +73,7 @@ _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
     "and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
     "remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
-    "hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly"
+    "however|therefore|hence|moreover|hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly"
 )
 _OPINIONS = "I think|I guess|I believe|I heard|maybe|perhaps|apparently"
 _OPENING = re.compile(
@@ -142,7 +144,7 @@ class _Statement(NamedTuple):
 def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     """Return the words of a sentence, or None if a glance shows that it states nothing; most do not."""
     opening = text.split(None, 3)
-    if opening and opening[0] in _BULLETS:
+    if opening and (opening[0] in _BULLETS or opening[0] in _COMMIT_TAGS):
         del opening[0]
     if len(opening) < 3:
         return None
@@ -153,7 +155,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     words = text.split()
     if words[-1][-1] == "?":
         return None
-    if words[0] in _BULLETS:
+    if words[0] in _BULLETS or words[0] in _COMMIT_TAGS:
         del words[0]
     if _ANCHORS.isdisjoint(words) and (first in _IMPERATIVES or not (may_be_title or names.is_code(first))):
         return None

@@ -130,6 +130,10 @@ def test_a_hedged_statement_is_at_most_likely() -> None:
         "1534 - Remove previously deprecated code.",
         "FIX BaseSerializer.from_native has an altered signature",
         "Put PRWv2 created timestamp ingestion behind feature-flag",
+        "DOC Add links to text/plot_hashing_vs_dict_vectorizer.py example (#26967)",
+        "MNT Remove deprecated pandas.api.types.is_sparse (#26287)",
+        "Correctly replaces revoked certificates",
+        "Implemented contains operator",
         "put @nexucis has a release shepherd (#13383)",
         "As 2.0.0 was released in 2014-05-28 it is reasonable to drop any mention.",
         "Later, dictTypeExpandAllowed was introduced in #7954, which is 6.2.",
@@ -144,6 +148,11 @@ def test_a_hedged_statement_is_at_most_likely() -> None:
 )
 def test_orders_earlier_states_and_parts_of_phrases_are_never_sure(text: str) -> None:
     assert [fact for fact in facts_in(memory(text)) if fact.confidence >= SURE] == []
+
+
+def test_what_opens_a_sentence_is_no_part_of_the_subject() -> None:
+    assert triples("MNT `_weighted_percentile` supports np.nan values (#29034)")[0][0] == "_weighted_percentile"
+    assert triples("However, GIF support was broken by #6178.")[0][0] == "GIF support"
 
 
 def test_an_adverb_is_no_part_of_the_subject() -> None:
