@@ -177,7 +177,9 @@ def _terms(store: SqlRecords) -> CheckResult:
         return CheckResult("terms", False, f"derived by analyser {version}, not {ANALYSER}")
     damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
     ((bad,),) = _fetch(store, damaged)
-    return CheckResult("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
+    return CheckResult(
+        "terms", bad == 0, f"analyser version {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms"
+    )
 
 
 def _index(store: SqlRecords) -> CheckResult:
@@ -306,7 +308,7 @@ def _facts(store: SqlRecords) -> CheckResult:
         return CheckResult(
             "facts", True, "not read from all memories, or by older rules: rmem reindex reads them again"
         )
-    return CheckResult("facts", True, f"{store.fact_count():,}")
+    return CheckResult("facts", True, f"{store.fact_count():,} read from the memories")
 
 
 _CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts)
