@@ -332,6 +332,7 @@ class Brain:
         checks.share("factor", factor)
         checks.share("floor", floor)
         before = time.time() - checks.number("unused_days", unused_days, low=0) * DAY
+        forgetting.refuse_unreadable(self.store, "changed")
         old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
 
         def edit(memory: Memory) -> Memory:

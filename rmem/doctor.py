@@ -26,7 +26,7 @@ from .index.recall_index import RecallIndex
 from .index.text_features import SEALED
 from .models import TIERS
 from .stores.base import Progress
-from .stores.packing import short_bytes
+from .stores.packing import quantized_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
 from .vectors.engine import VectorEngine
@@ -163,7 +163,7 @@ def check_vectors(store: SqlRecords) -> CheckResult:
         store,
         "SELECT id FROM memories WHERE vector IS NOT NULL AND (level NOT IN (0, 1, 2) OR "
         "length(vector) <> CASE level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END)",
-        *(short_bytes(dimension, level) for level in range(3)),
+        *(quantized_bytes(dimension, level) for level in range(3)),
     )
     detail = f"{present:,} of {dimension} numbers, {total - present:,} memories without"
     if wrong:

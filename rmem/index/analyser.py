@@ -161,6 +161,11 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", folded))
 
 
+def is_spaceless(character: str) -> bool:
+    """Whether a character belongs to a script that writes words without spaces between them."""
+    return _SPACELESS.match(character) is not None
+
+
 def plain(text: str) -> str:
     """Return the folded words of a text joined by single spaces, to compare phrases and names."""
     words = _PLAIN_WORDS if text.isascii() else _mark_patterns().plain
@@ -418,6 +423,7 @@ def combine_terms(terms: Iterable[ChunkTerms], names: TermCounts = _NO_COUNTS) -
 
 
 def count_terms(found: Iterable[int], spelled: Iterable[str], before: TermCounts = _NO_COUNTS) -> TermCounts:
+    """Count terms, and list a readable word for each distinct one; `before` is counted already."""
     counts, words = before[0].copy(), before[1].copy()
     for hashed, word in zip(found, spelled, strict=True):
         if hashed in counts:

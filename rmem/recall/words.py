@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index.analyser import Word, plain
-from ..index.bm25 import idf, move, score_terms
+from ..index.bm25 import add_and_clear, idf, score_terms
 from ..index.filtered_rows import FilteredRows
 from .context import dependence
 from .explain import WordMatch
@@ -133,7 +133,7 @@ class QuestionWords:
                 np.maximum.at(scratch, near, (shares[:, start:end] * scratch[at]).ravel())
                 at = np.concatenate([at, near])
                 start = end
-            move(scratch, total, at)
+            add_and_clear(scratch, total, at)
         return total[: found_rows.size]
 
     def matches(self, at: int) -> list[WordMatch]:

@@ -151,11 +151,8 @@ class _RequestRun:
             written = max((space.write_mark for space in context.spaces), default=0)
             context.leave()
         replayed = request is not None and request.replayed
-        self._writer.write(
-            encode_message(
-                {"type": "end", "failed": self._scope.get("failed"), "replayed": replayed, "written": written}
-            )
-        )
+        end = {"type": "end", "failed": self._scope.get("failed"), "replayed": replayed, "written": written}
+        self._writer.write(encode_message({**end, "exhausted": "exhausted" in self._scope}))
         await self._writer.drain()
 
     def _send_limit(self, seconds: float) -> None:
@@ -177,6 +174,7 @@ class _RequestRun:
             )
             return
         more = message.get("more_body", False)
+        self._scope["started"] = True  # the server holds back status and headers until now
         self._writer.write(encode_message({"type": "body", "more": more}, message.get("body", b"")))
         await self._writer.drain()
         if more and await self._reader.readexactly(1) != b"+":
@@ -199,6 +197,10 @@ class _Failures:
         except _ReaderGone:
             raise
         except MemoryError:
+            scope["exhausted"] = True
+            if scope.get("started"):
+                scope["failed"] = "the answer needs more memory than a worker has"
+                return
             await problems.problem(413, "the request needs more memory than a worker has")(scope, receive, send)
         except UnicodeEncodeError as error:
             await problems.error_response(error, scope["context"].id)(scope, receive, send)

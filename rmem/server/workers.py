@@ -140,7 +140,7 @@ class Workers:
                 await answer.run(body, receive)
             finally:
                 self._busy.discard(worker)
-                if answer.whole:
+                if answer.whole and not answer.exhausted:
                     self._idle.append(worker)
                 else:
                     worker.kill()
@@ -184,6 +184,8 @@ class _ForwardedAnswer:
         """The last part, held back until the worker is done, so that the next request finds it free."""
         self.whole = False
         """Whether the worker is done with it and can be asked again."""
+        self.exhausted = False
+        """Whether the worker ran out of memory. It may keep what it took, and would refuse small requests too."""
 
     async def run(self, body: bytes, receive: Receive) -> None:
         gone = self._loop.create_task(_disconnected(receive))
@@ -231,7 +233,7 @@ class _ForwardedAnswer:
             else:
                 self._last = frame.body
         else:
-            self.whole = True
+            self.whole, self.exhausted = True, note["exhausted"]
             if self._context.request is not None:
                 self._context.request.replayed = note["replayed"]
             self._context.note_write(note["written"])

@@ -23,7 +23,7 @@ from ..contents import leaves
 from ..errors import InputError, KeyMissingError
 from ..feedback import Feedback
 from ..filters import Filter
-from ..index.analyser import fold
+from ..index.analyser import fold, is_spaceless
 from ..models import TIERS, Memory
 from ..stores.base import Progress, RecordStore, Trace
 from . import copies
@@ -135,6 +135,7 @@ def prune(
     """Remove what a policy chooses, or set it aside for the policy's grace period; return (id, retention), the most
     faded first. Delete what was set aside earlier and whose grace period is over."""
     chosen = ForgettingPolicy.of(policy)
+    refuse_unreadable(store, "pruned")
     now = time.time()
     found = [(trace.memory_id, retained) for trace, retained in chosen.choose(store.traces(), now)]
     if checks.flag("dry_run", dry_run):
@@ -153,7 +154,7 @@ def forget_where(store: RecordStore, where: Filter, *, dry_run: bool = False) ->
     """Remove the memories that match a filter; return their ids. An empty filter is refused."""
     if not where:
         raise InputError("where must name at least one field, or everything would be forgotten", field="where")
-    _refuse_unreadable(store, "the filter")
+    refuse_unreadable(store, "searched for the filter")
     keys = [memory.memory_id for memory in store.select(where)]
     if checks.flag("dry_run", dry_run) or not keys:
         return keys
@@ -184,41 +185,64 @@ def forget_subject(
 
 
 class Subject:
-    """The name of a person or agent to forget; case, accents, character width and spacing do not matter."""
+    """The name of a person or agent to forget; case, accents, character width, spacing, and the kind of apostrophe and
+    hyphen do not matter."""
 
     def __init__(self, name: str) -> None:
-        self._name = fold(name)
-        spaced = r"\s+".join(map(re.escape, self._name.split()))
-        self._pattern = re.compile(rf"(?<!\w){spaced}(?!\w)")
+        words = _plain_name(name).split()
+        if not words:
+            raise checks.refuse("subject", "a name with characters that are seen", name)
+        first, last = words[0][0], words[-1][-1]
+        starts = "" if is_spaceless(first) else r"(?<!\w)"
+        # A Korean particle directly follows the name.
+        ends = "" if is_spaceless(last) or "가" <= last <= "힣" else r"(?!\w)"
+        spelled = (
+            r"\s*".join(map(re.escape, "".join(words))) if is_spaceless(first) else r"\s+".join(map(re.escape, words))
+        )
+        self._pattern = re.compile(f"{starts}{spelled}{ends}")
 
     def is_among(self, *names: str | None) -> bool:
-        return any(name is not None and fold(name) == self._name for name in names)
+        return any(name is not None and self._pattern.fullmatch(_plain_name(name).strip()) for name in names)
 
     def is_named_in(self, text: str) -> bool:
-        return self._pattern.search(fold(text)) is not None
+        return self._pattern.search(_plain_name(text)) is not None
+
+
+_LETTERS = str.maketrans(
+    {"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "æ": "ae", "œ": "oe"}
+    | dict.fromkeys("\u2018\u2019\u02bc\u02b9\u00b4", "'")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+)
+"""Letters that are no letter with an accent to Unicode, apostrophes and hyphens, and characters that are not seen."""
+
+
+def _plain_name(text: str) -> str:
+    return text.lower() if text.isascii() else fold(text.casefold().translate(_LETTERS))
 
 
 def clear_agent(store: RecordStore, agent: str, tiers: Sequence[str] = TIERS) -> list[str]:
     """Remove the memories of an agent in some tiers, also those set aside; return their ids. Memories of others stay,
     even if they name the agent."""
-    _refuse_unreadable(store, f"the memories of {agent!r}")
+    refuse_unreadable(store, f"searched for the memories of {agent!r}")
     keys = store.ids_at(store.filtered_rows(Filter(agent=(agent,), tier=tuple(tiers))).seq.tolist())
     aside = [item.memory for item in store.aside()]
     keys += [memory.memory_id for memory in aside if memory.agent_id == agent and memory.tier in tiers]
     return store.erase(keys, who=config.user(), reason="clear") if keys else []
 
 
-def _refuse_unreadable(store: RecordStore, what: str) -> None:
+def refuse_unreadable(store: RecordStore, task: str) -> None:
+    """Raise if some memories are encrypted and their key is missing or wrong, instead of passing over them."""
     if count := store.unreadable():
         raise KeyMissingError(
-            f"{count:,} encrypted memories cannot be searched for {what} without their key, so nothing was "
-            "forgotten; set RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE"
+            f"{count:,} encrypted memories cannot be {task} without their key, so nothing was changed; set "
+            "RMEM_MASTER_KEY or RMEM_MASTER_KEY_FILE to the key of this store"
         )
 
 
 def _ids_about(store: RecordStore, subject: Subject) -> list[str]:
     """Return the ids of all memories, also those set aside, that belong to a person or an agent or that name it."""
-    _refuse_unreadable(store, "the subject")
+    refuse_unreadable(store, "searched for the subject")
     stored = store.select()
     aside = [item.memory for item in store.aside()]
     return [memory.memory_id for memory in (*stored, *aside) if _is_about(memory, subject)]

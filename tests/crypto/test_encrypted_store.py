@@ -397,3 +397,18 @@ def test_facts_are_not_told_as_none_where_the_key_is_another(tmp_path):
         for ask in (lambda: brain.graph.facts(limit=10), lambda: brain.graph.neighbours("Ann")):
             with pytest.raises(KeyWrongError):
                 ask()
+
+
+@pytest.mark.parametrize("other_key", [False, True])
+def test_pruning_and_decay_do_not_pass_over_what_they_cannot_read(mixed, encryption, other_key):
+    other = Encryption(master=new_master_key()) if other_key else None
+    with Brain(mixed, encryption=other) as brain:
+        for act in (
+            lambda: brain.prune({"max_count": 1, "min_age_days": 0}),
+            lambda: brain.prune({"max_count": 1, "min_age_days": 0}, dry_run=True),
+            lambda: brain.decay_importance(0.5, unused_days=0),
+        ):
+            with pytest.raises(KeyMissingError, match=r"2 encrypted memories .* nothing was changed"):
+                act()
+    with Brain(mixed, encryption=encryption) as brain:
+        assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]

@@ -8,8 +8,10 @@ from pathlib import Path
 from random import Random
 
 import psycopg
+import pytest
 
 from rmem import Brain
+from rmem.errors import InputError
 from rmem.tiers.forgetting import ForgettingPolicy
 
 PEOPLE = [
@@ -92,3 +94,57 @@ def test_nobody_is_left_in_the_tables_of_postgresql(postgres, postgres_url):
             assert len(brain.forget(subject=person)) >= 10, person
             other.execute("CHECKPOINT")
             assert left(postgres.folder / "base" / str(folder), person) == [], person
+
+
+WRITTEN = [
+    # as the subject is given, as texts write it
+    ("刘倩", "昨天刘倩说了这件事。"),
+    ("遠藤 美加子", "きのう遠藤美加子さんが電話した。"),
+    ("遠藤美加子", "遠藤　美加子"),
+    ("임정수", "어제 임정수는 집에 갔다."),
+    ("ณัฐ ยาปะโลหิต", "เมื่อวานณัฐ ยาปะโลหิตบอกว่า"),
+    ("Neval Yilmaz", "Neval Yılmaz ile"),
+    ("NEVAL YILMAZ", "neval yılmaz"),
+    ("Lukasz Bak", "Łukasz Bąk przyszedł"),
+    ("Soren Kjaer", "Søren Kjær"),
+    ("Niamh O'Brien", "Niamh O’Brien’s keys"),
+    ("Jean-Luc Picard", "Jean\u2011Luc Picard"),
+    ("Ann Smith", "Ann\u200b Smith and Ann\u00a0Smith"),
+    ("Γιώργος Σταμούλης", "ΓΙΩΡΓΟΣ ΣΤΑΜΟΥΛΗΣ"),
+    ("Ann  Smith", "Ann Smith"),
+]
+OTHERS = [
+    ("Ann", "Annabel has the keys"),
+    ("Ann", "Joann has the keys"),
+    ("정수", "임정수는 집에 갔다."),
+    ("Ann Smith", "AnnSmith"),
+    ("Lukasz", "Lukaszek"),
+]
+
+
+@pytest.mark.parametrize(("subject", "text"), WRITTEN)
+def test_a_name_is_found_as_texts_of_its_language_write_it(tmp_path, subject, text):
+    with Brain(tmp_path / "memories.db", embedder="none", durability="normal") as brain:
+        kept = brain.remember(text)
+        assert brain.forget(subject=subject) == [kept.memory_id]
+        assert left(tmp_path, text) == []
+
+
+@pytest.mark.parametrize(("subject", "text"), OTHERS)
+def test_longer_names_are_those_of_others(subject, text):
+    with Brain(":memory:", embedder="none") as brain:
+        brain.remember(text)
+        assert brain.forget(subject=subject) == []
+
+
+def test_extra_spaces_do_not_hide_whom_a_memory_belongs_to():
+    with Brain(":memory:", embedder="none") as brain:
+        brain.remember("a rope", agent="Ann Smith")
+        brain.remember("lanterns", agent="clerk", actor="ANN SMITH")
+        assert len(brain.forget(subject="Ann  Smith")) == 2
+
+
+@pytest.mark.parametrize("subject", ["\u200b", "\u0301"])
+def test_a_subject_without_visible_characters_is_refused(subject):
+    with Brain(":memory:", embedder="none") as brain, pytest.raises(InputError, match="subject must be"):
+        brain.forget(subject=subject)

@@ -167,3 +167,18 @@ def test_a_request_that_needs_too_much_memory_is_refused_alone(server_with):
     answer = run(client, "SELECT length(replace(repeat('a', 60000000), 'a', 'bbb'))")
     assert answer.status_code in (400, 413), answer.text
     assert run(client, "SELECT 1").status_code == 200
+
+
+def test_a_worker_that_ran_out_of_memory_is_replaced(server_with):
+    """It may keep what it took, and refused every small statement after that."""
+    server = server_with(worker_bytes=400 * 1024 * 1024)
+    client = server.client(server.first_token)
+    assert run(client, "CREATE TABLE large (a TEXT)").status_code == 200
+    row = {"query": "INSERT INTO large VALUES ($1)", "params": ["x" * 900_000]}
+    assert client.post(QUERY, json=row).status_code == 200
+    before = server.app.state.workers.pids
+    many = {"query": "SELECT a FROM large, generate_series(1, 2000)"}
+    streamed = client.post(QUERY, json=many, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    assert streamed.status_code == 413
+    assert set(server.app.state.workers.pids).isdisjoint(before)
+    assert [run(client, "SELECT a || a FROM large").status_code for _ in range(3)] == [200, 200, 200]

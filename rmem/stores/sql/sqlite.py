@@ -374,7 +374,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         if self._file.closed:
             return
         try:
-            self._file.hurry()  # do not wait for writes of another process
+            self._file.wait_briefly()  # do not wait for writes of another process
             self.flush()
             if self._encrypted:
                 dictionaries.replace(self)
