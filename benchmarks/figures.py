@@ -99,7 +99,8 @@ def put(page: str, name: str, table: str) -> str:
 
 
 def table(heading: list[str], lines: list[list[str]]) -> str:
-    rows = [heading, ["---", *["---:"] * (len(heading) - 1)], *lines]
+    """Return a table without the lines that no kept report has a figure for."""
+    rows = [heading, ["---", *["---:"] * (len(heading) - 1)], *(line for line in lines if any(line[1:]))]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
 

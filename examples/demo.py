@@ -162,7 +162,7 @@ def show_hit(number: int, hit: dict[str, Any]) -> None:
         ("outcome", kept["outcome"]),
         ("tools used", _shown(kept["tools_used"])),
         ("score", " ".join(f"{name} {value:+.2f}" for name, value in parts)),
-        ("its two sides", f"BM25 {why['bm25']:.2f}, cosine {why['cosine']:.3f}"),
+        ("similarity", f"BM25 {why['bm25']:.2f}, cosine {why['cosine']:.3f}"),
         ("words matched", ", ".join(words)),
     )
 

@@ -19,7 +19,7 @@ from .errors import ConfigError, InputError, StoreError
 from .private_files import make_file
 from .stores.base import Progress
 from .stores.sql import audit, keys, reembed
-from .stores.sql.file import explained
+from .stores.sql.file import translate_errors
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
 from .vectors.engine import VectorEngine
@@ -87,7 +87,7 @@ def backup(address: str | Path | None, target: str | Path, on_progress: Progress
     try:
         partial.unlink(missing_ok=True)
         make_file(partial)
-        with explained(path), store.connection() as source:
+        with translate_errors(path), store.connection() as source:
             source.execute("BEGIN")
             copy = sqlite3.connect(partial)
             try:

@@ -26,7 +26,7 @@ from .index.recall_index import RecallIndex
 from .index.text_features import SEALED
 from .models import TIERS
 from .stores.base import Progress
-from .stores.packing import short_bytes
+from .stores.packing import quantized_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
 from .vectors.engine import VectorEngine
@@ -163,7 +163,7 @@ def check_vectors(store: SqlRecords) -> CheckResult:
         store,
         "SELECT id FROM memories WHERE vector IS NOT NULL AND (level NOT IN (0, 1, 2) OR "
         "length(vector) <> CASE level WHEN 0 THEN ? WHEN 1 THEN ? ELSE ? END)",
-        *(short_bytes(dimension, level) for level in range(3)),
+        *(quantized_bytes(dimension, level) for level in range(3)),
     )
     detail = f"{present:,} of {dimension} numbers, {total - present:,} memories without"
     if wrong:
@@ -177,7 +177,9 @@ def _terms(store: SqlRecords) -> CheckResult:
         return CheckResult("terms", False, f"derived by analyser {version}, not {ANALYSER}")
     damaged = "SELECT count(*) FROM memories WHERE length(terms) % 10 <> 0 OR length(marks) % 8 <> 0"
     ((bad,),) = _fetch(store, damaged)
-    return CheckResult("terms", bad == 0, f"analyser {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms")
+    return CheckResult(
+        "terms", bad == 0, f"analyser version {ANALYSER}" if bad == 0 else f"{bad:,} rows with damaged terms"
+    )
 
 
 def _index(store: SqlRecords) -> CheckResult:
@@ -306,7 +308,7 @@ def _facts(store: SqlRecords) -> CheckResult:
         return CheckResult(
             "facts", True, "not read from all memories, or by older rules: rmem reindex reads them again"
         )
-    return CheckResult("facts", True, f"{store.fact_count():,}")
+    return CheckResult("facts", True, f"{store.fact_count():,} read from the memories")
 
 
 _CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts)

@@ -185,7 +185,7 @@ def test_every_knob_of_recall_is_described_with_its_default():
     defaults = RecallSettings()
     for field in fields(RecallSettings):
         value = getattr(defaults, field.name)
-        shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if value is True else f"{value:g}"
+        shown = f'"{value}"' if isinstance(value, str) else "none" if value is None else f"{value:g}"
         assert re.search(rf"\| `{field.name}` \| `?{re.escape(shown)}`? \|", text), f"{field.name} = {shown}"
 
 

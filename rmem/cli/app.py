@@ -181,7 +181,7 @@ Exit codes:
 @click.option(
     "--store",
     metavar="PATH|URL",
-    help="The store to use: a path, sqlite:///path, :memory: or https://server. Default: memories.db in $RMEM_HOME, "
+    help="The store to use: a path, :memory:, postgresql://… or https://server. Default: memories.db in $RMEM_HOME, "
     "or in your data folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; errors too, on stderr.")
@@ -199,7 +199,7 @@ def rmem(context: click.Context, store: str | None, as_json: bool, quiet: bool) 
       rmem list --type decision --json
       rmem --store team.db stats
 
-    Every command takes --json, and --store behind its name too; `rmem COMMAND --help` shows examples.
+    Every command takes --json, and --store after its name too; `rmem COMMAND --help` shows examples.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

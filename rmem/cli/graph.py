@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -105,11 +105,15 @@ def about(
     limit: int,
 ) -> None:
     """What is known about an entity, in both directions."""
+    if history and at is not None:
+        raise click.UsageError("--history shows all times; give it or --at, not both.")
     with cli.brain_or_empty() as brain:
         if history:
-            found = brain.graph.facts(
-                entity, relations or None, history=True, likely=likely, believed=believed, limit=limit
-            )
+            known = partial(
+                brain.graph.facts, relation=relations or None, history=True, likely=likely, believed=believed,
+                limit=limit,
+            )  # fmt: skip
+            found = list({fact.id: fact for fact in [*known(entity), *known(object=entity)]}.values())[:limit]
         else:
             near = brain.graph.neighbours(
                 entity, relations=relations or None, at=at, believed=believed, likely=likely, limit=limit
@@ -146,6 +150,28 @@ def path(
     else:
         for chain in found:
             click.echo(str(chain))
+
+
+@graph.command()
+@click.argument("entity")
+@click.argument("relation")
+@click.option("--reverse", is_flag=True, help="Against the relation: what depends on it, not what it depends on.")
+@command_options
+def closure(cli: CliContext, entity: str, relation: str, reverse: bool) -> None:
+    """All that is reached from an entity by one relation alone, and in how many steps.
+
+    \b
+    Example:
+      rmem graph closure billing "depends on"
+    """
+    with cli.brain_or_empty() as brain:
+        found = brain.graph.closure(entity, relation, direction="in" if reverse else "out")
+    if cli.json:
+        cli.document([{"name": name, "steps": steps} for name, steps in found])
+    elif not found:
+        click.echo(f"Nothing is reached from {entity!r} by {relation!r}.")
+    else:
+        _columns(cli, ("name", "steps"), [(name, str(steps)) for name, steps in found], (1,))
 
 
 @graph.command()

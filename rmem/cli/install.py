@@ -32,7 +32,7 @@ _NAMES = click.Choice([*AGENTS, _ALL])
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @command_options
 def install(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool) -> None:
-    """Wire coding agents to the team memory: hooks, the MCP server and a skill. Without AGENT nothing is changed.
+    """Connect coding agents to the team memory: hooks, the MCP server and a skill. Without AGENT nothing is changed.
 
     AGENT is claude-code, codex, cursor, gemini, opencode or copilot; or, by the MCP server and a skill without hooks,
     so that nothing is captured by itself: amp, cline, kilo, kiro, qwen, windsurf or zed. `all` means those found on
@@ -67,7 +67,7 @@ def install(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool) 
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @command_options
 def uninstall(cli: CliContext, agents: tuple[str, ...], dry_run: bool, yes: bool) -> None:
-    """Take out what `rmem install` put in, and nothing else. Memories stay.
+    """Remove what `rmem install` added, and nothing else. Memories stay.
 
     A file that nobody changed since becomes what it was, byte for byte; in others only our entries go. Files and
     folders that were made for them go too, if nothing else is in them.
@@ -133,20 +133,18 @@ def _retry(cli: CliContext) -> None:
 
 
 def _warn_missing(cli: CliContext) -> None:
-    """Warn if the libraries for masking are missing: without them nothing is captured."""
+    """Warn if libraries are missing without which nothing is captured or agents cannot search; `team` has them all."""
     from .. import extras
     from ..errors import ConfigError
-    from ..privacy.findings import KINDS
-    from ..privacy.libraries import require
 
-    try:
-        require(KINDS)
-    except ConfigError as error:
-        cli.note(f"nothing is captured yet: {error}")
-    try:
-        extras.require("team", "the MCP server", "mcp")
-    except ConfigError as error:
-        cli.note(f"agents cannot search yet: {error}")
+    for effect, needed_by, modules in (
+        ("nothing is captured yet", "the privacy policy", extras.MODULES["privacy"]),
+        ("agents cannot search yet", "the MCP server", ("mcp",)),
+    ):
+        try:
+            extras.require("team", needed_by, *modules)
+        except ConfigError as error:
+            cli.note(f"{effect}: {error}")
 
 
 def _tools(names: Sequence[str]) -> list[Any]:

@@ -130,11 +130,11 @@ def _reasons(explanation: Explanation) -> list[str]:
     """Format an explanation in a few lines."""
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.components.items() if abs(value) >= 0.005)
     lines = [f"score: {parts or 'nothing'}"]
-    sides = [f"BM25 {explanation.bm25:.2f}"] if explanation.mode != "vector" else []
+    similarity = [f"BM25 {explanation.bm25:.2f}"] if explanation.mode != "vector" else []
     if explanation.cosine is not None:
-        sides.append(f"cosine {explanation.cosine:.3f}")
-    if sides:
-        lines.append(f"sides: {', '.join(sides)}")
+        similarity.append(f"cosine {explanation.cosine:.3f}")
+    if similarity:
+        lines.append(f"similarity: {', '.join(similarity)}")
     if explanation.words:
         words = (
             f"{match.word}{'' if match.matched == match.word else f'~{match.matched}'} {match.score:.2f}"

@@ -60,7 +60,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 @click.option("--id", metavar="ID", help="Its id; a memory with the same id is replaced.")
 @command_options
 def remember(cli: CliContext, text: tuple[str, ...], **options: Any) -> None:
-    """Keep a memory; `-` reads the text from standard input.
+    """Store a memory; `-` reads the text from standard input.
 
     When the command returns, the memory is on disk and every process finds it. Its id is printed.
 

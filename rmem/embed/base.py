@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ class Embedder(ABC):
     """
 
     name: str
+    dense: ClassVar[float] = 0.4
+    """Weight of its vectors in hybrid recall, 0 to 1, unless settings give one; words have the rest."""
 
     @property
     @abstractmethod

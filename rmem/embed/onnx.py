@@ -51,6 +51,8 @@ class OnnxEmbedder(Embedder):
     Texts longer than `max_tokens` are run in windows; every token counts in the mean.
     """
 
+    dense = 0.5  # docs/decisions/0027
+
     def __init__(
         self,
         path: str | os.PathLike[str],

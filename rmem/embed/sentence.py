@@ -29,6 +29,8 @@ class SentenceTransformerEmbedder(Embedder):
     vectors are averaged. Prompts that the model has for questions and for documents are used.
     """
 
+    dense = 0.5  # docs/decisions/0027
+
     def __init__(self, model: str) -> None:
         require("sentence-transformers", f"the SentenceTransformers model {model!r}")
         if not model:

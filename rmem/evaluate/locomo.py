@@ -39,6 +39,8 @@ _MONTHS = "january february march april may june july august september october n
 
 @dataclass(frozen=True, slots=True)
 class LocomoQuestion:
+    """A question, its category, and the turns that answer it."""
+
     text: str
     category: int
     evidence: frozenset[Turn]
@@ -46,6 +48,8 @@ class LocomoQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
+    """A conversation with its questions."""
+
     name: str
     turns: dict[Turn, dict[str, Any]]
     """The arguments of `remember` for each turn, in the order spoken."""

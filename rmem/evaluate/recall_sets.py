@@ -15,6 +15,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ Ranking = list[int]  # places of memories, best first
 
 @dataclass(frozen=True, slots=True)
 class RecallSet:
+    """A set of stores with memories and questions; `by_session`: sessions are searched for, not memories."""
+
     name: str
     by_session: bool
     stores: list[dict[str, Any]]
@@ -69,8 +72,11 @@ def read(path: Path) -> RecallSet:
     """Read a set and check the fields that are used."""
     try:
         raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", field="FILE") from None
+    try:
         given = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise InputError(f"{path} must be a set of questions in JSON: {error}", field="FILE") from None
     try:
         name = checks.name("name", given.get("name", path.name.partition(".")[0]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
 
 from ..models import Memory
 from . import names
@@ -24,8 +26,10 @@ _IGNORED_KEYS = frozenset("title name date created updated layout permalink draf
 
 
 def facts_in_markdown(memory: Memory, text: str) -> Iterator[FoundFact]:
-    """Yield the facts of a note. Their subject is its title: front matter, tag or field `title`, or heading."""
+    """Yield the facts of a note. Their subject is its title: front matter, tag or field `title`, or heading; in a
+    section of an imported file, its topmost heading or the file's name."""
     subject = next((str(one[key]) for one in (memory.tags, memory.contents) for key in _TITLE_KEYS if one.get(key)), "")
+    subject = subject or _title_of_section(memory.contents)
     front = _FRONT_MATTER.match(text)
     at = 0
     if front is not None:
@@ -47,6 +51,15 @@ def facts_in_markdown(memory: Memory, text: str) -> Iterator[FoundFact]:
                 yield from _fact(subject, found["relation"], target, found)
         else:
             yield from _fact(subject, "links to", found["link"], found)
+
+
+def _title_of_section(contents: Mapping[str, Any]) -> str:
+    """Return the topmost heading of an imported section, or the name of its file; "" if it was not imported."""
+    headings, source = contents.get("headings"), contents.get("source")
+    if isinstance(headings, list) and headings and isinstance(headings[0], str):
+        return names.clean(headings[0])
+    is_file = isinstance(source, str) and source.endswith((".md", ".markdown"))
+    return PurePath(str(source)).stem if is_file else ""
 
 
 def _fact(subject: str, relation: str, target: str, found: re.Match[str]) -> Iterator[FoundFact]:

@@ -61,6 +61,7 @@ _FUNCTION_WORDS = _NOT_A_NAME | frozenset(
 _WORD = re.compile(r"[^\s,]+")
 _NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
 _ACRONYM = re.compile(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
+_PARTICIPLE = re.compile(r"[a-z]{3,}ing [a-z]")
 _ARTICLE = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
 _INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
 LONGEST = 100
@@ -72,7 +73,7 @@ def clean(name: str) -> str:
     name = name.strip(" \t,;:–—*_")
     if _INITIALS.search(name):
         name += "."
-    if len(name) > 2 and (name[0], name[-1]) in _QUOTE_PAIRS:
+    if len(name) > 2 and (name[0], name[-1]) in _QUOTE_PAIRS and name[-1] not in name[1:-1]:
         name = name[1:-1].strip()
     if name.startswith("[[") and name.endswith("]]"):
         name = name[2:-2].partition("|")[0].strip()
@@ -141,7 +142,8 @@ def subject_trust(name: str) -> int:
     found = PROPER.match(name)
     if found is not None:  # a name followed by nouns: "Tunisia national football team"
         rest = name[found.end() :].strip()
-        return 2 if rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _FUNCTION_WORDS else 0
+        is_name = rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _FUNCTION_WORDS
+        return 2 if is_name and not _PARTICIPLE.match(rest) else 0  # "`blob` confirming binary storage" names nothing
     if is_noun_phrase(name):
         return 2
     bare = _ARTICLE.sub("", name, count=1)

@@ -133,6 +133,7 @@ def is_about_software(relation: str) -> bool:
     return relation.replace(" ", "_") in _SOFTWARE_RELATIONS
 
 
+@lru_cache(maxsize=1 << 12)
 def canonical(relation: str) -> str:
     """Return the one name for all wordings of a relation."""
     plain = relation.strip().lower()
@@ -150,11 +151,13 @@ def inverse(relation: str) -> str | None:
     return _INVERSE.get(relation)
 
 
+@lru_cache(maxsize=1 << 12)
 def has_many(relation: str) -> bool:
     """Whether a subject often has several values at one time: "uses", "knows"."""
     return relation.replace(" ", "_") in _MANY
 
 
+@lru_cache(maxsize=1 << 12)
 def has_one(relation: str) -> bool:
     """Whether a subject can have only one value at a time: "born in", "capital"."""
     place = _IN_PLACE.match(relation)

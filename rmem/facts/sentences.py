@@ -19,12 +19,17 @@ _COPULA = re.compile(
     r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|"
     r"probably|apparently))*)(?= )"
 )
+_EVENT = re.compile(
+    r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|built|made|"
+    r"fixed|merged|reverted|obsoleted|dropped|disabled|enabled|marked)\b"
+)
+_CALLED = re.compile(r"^(?:called|named|set to|equal to) ")
 _VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
 _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
 _COPULAS = frozenset(
     "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
 )
-_ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never".split())
+_ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never already".split())
 _ANCHORS = _COPULAS | relations.FIRST_WORDS | {"been", "I'm", "I’m"}
 _NO_NAME = frozenset(
     """i it you he she they we this that which who so but because really just get got go my your our their his its me
@@ -38,7 +43,8 @@ _HYPOTHETICAL_WORDS = frozenset(
 )
 _HEDGES = frozenset(
     """maybe probably perhaps possibly apparently seem seems seemed likely think guess believe suppose heard allegedly
-    almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably, sure""".split()
+    previously formerly almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
+    sure""".split()
 )
 _ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
 _BULLETS = frozenset("*-•>+")
@@ -48,21 +54,26 @@ _IMPERATIVES = frozenset(
     Refactor Support Allow Document Docs Handle Avoid Prefer Ensure Enable Disable Clean Cleanup Implement
     Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
     Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
-    More Initial Minor No Not Do Don't""".split()
+    More Initial Minor No Not Do Don't Detect Prevent Mark Clarify Adjust Accept Ignore Validate Show Warn
+    WIP Put Default Implemented Correctly Properly Avoiding Indicate Bug""".split()
 )
+_COMMANDS = frozenset(word.lower() for word in _IMPERATIVES)
+_COMMIT_TAGS = frozenset("API BENCH BLD CI CLN DEP DEV DOC ENH FEA MAINT MNT PERF REF REL STY TST TYP".split())
+"""Kinds of commits in many Python projects: "DOC Add links to the example"."""
 _NOT_VERBS = frozenset("was is has as this his its us yes thus always perhaps besides towards sometimes".split())
 _FIRST_PERSON = frozenset(("I", "I'm", "I’m", "My", "I've"))
 _SKIPPED_OPENINGS = frozenset(
     """You You're You've It It's It’s That That's That’s This There There's We We're We've They They're He She He's
     She's What What's How When Where Who Why Which Do Does Did Is Are Was Were Can Could Would Should Will Have
     Has Thanks Thank Wow Glad Let Let's Let’s Sounds Looks Seems Congrats Hope Please Your Its Their These Those
-    If Here Here's Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
+    If Here Here's Previously Previously, Formerly Formerly, As Later Later, Since While Because
+    Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
 )
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
     "and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
     "remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
-    "hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly"
+    "however|therefore|hence|moreover|hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly"
 )
 _OPINIONS = "I think|I guess|I believe|I heard|maybe|perhaps|apparently"
 _OPENING = re.compile(
@@ -103,6 +114,8 @@ _CUT = re.compile(
 _GERUND_PHRASE = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
 _BARE_NOUN = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
 _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
+_LEADING_ARTICLE = re.compile(r"^(?:the|an?) ")
+_LEADING_WORD = re.compile(r"^(?:the|an?|about|around) ")
 _LIST_SEPARATOR = re.compile(r",? and |, ")
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _GENERIC_SUBJECTS = frozenset(
@@ -114,6 +127,8 @@ _IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
 _PERFECT_TENSE = re.compile(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
+_QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
+_TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
 _NEGATED = re.compile(r"not|no longer|never|n['’]t")
 
@@ -129,7 +144,7 @@ class _Statement(NamedTuple):
 def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     """Return the words of a sentence, or None if a glance shows that it states nothing; most do not."""
     opening = text.split(None, 3)
-    if opening and opening[0] in _BULLETS:
+    if opening and (opening[0] in _BULLETS or opening[0] in _COMMIT_TAGS):
         del opening[0]
     if len(opening) < 3:
         return None
@@ -140,7 +155,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     words = text.split()
     if words[-1][-1] == "?":
         return None
-    if words[0] in _BULLETS:
+    if words[0] in _BULLETS or words[0] in _COMMIT_TAGS:
         del words[0]
     if _ANCHORS.isdisjoint(words) and (first in _IMPERATIVES or not (may_be_title or names.is_code(first))):
         return None
@@ -153,7 +168,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
 
 def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
     """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
-    is_hedged = not _HEDGES.isdisjoint(words)
+    is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
@@ -172,13 +187,14 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
         for value, is_sure in _split_objects(statement.object, relation):
             if not subject or not value or len(relation) > 60 or subject.lower() == value.lower():
                 continue
-            inverse = None if names.is_value(value) else relations.inverse(relation)
+            is_value = names.is_value(value)
+            inverse = None if is_value else relations.inverse(relation)
             about, of, what = (value, inverse, subject) if inverse else (subject, relation, value)
             yield FoundFact(
                 about,
                 of,
                 what,
-                is_value=names.is_value(what),
+                is_value=names.is_value(what) if inverse else is_value,
                 confidence=SURE
                 if is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
                 else LIKELY,
@@ -189,6 +205,11 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
                 negated=negated,
                 single=(statement.single or relations.has_one(of)) and not relations.has_many(of),
             )
+
+
+def _is_command(words: list[str]) -> bool:
+    """Whether it probably is an order: "ensure X is checked for Y", but not "Fix You was sung by"."""
+    return words[0].lower() in _COMMANDS and not (words[0].istitle() and words[1].istitle())
 
 
 def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool]:
@@ -212,6 +233,8 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
             continue
         found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
+            if copula[1] in ("was", "were") and names.is_code(found.subject) and not _EVENT.match(found.relation):
+                found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
             return [found], copula[2] is not None or bool(_NEGATED.search(copula[5]))
     for at in anchors:
         if at in copulas:
@@ -247,7 +270,7 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         if participle and participle[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
             noun = f" the {participle[3]} of" if participle[3] else ""
             return _Statement(about, f"{relation} {participle[1]} {participle[2]}{noun}", participle[4], trust, True)
-        right = re.sub(r"^(?:called|named|set to|equal to) ", "", right)
+        right = _CALLED.sub("", right)
         if participle and participle[1] in _LOOSE:
             return None
         if participle and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
@@ -334,8 +357,11 @@ def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
         return _Statement(subject, f"{kind[1]} {kind[2]}", kind[3], trust)
     whole = right
     right = re.split(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ", right, maxsplit=1)[0]
-    if whole[len(right) :].startswith(" of "):
+    rest = whole[len(right) :]
+    if rest.startswith(" of "):
         trust = 1
+    if rest:
+        right = _TRAILING_PARTICIPLE.sub("", right)  # "a standard described by"
     first = right.split(" ", 1)[0]
     if first in _LOOSE or first in ("bit", "must", "big", "huge", "super", "such", "real", "total", "true", "lovely"):
         return None
@@ -358,7 +384,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
-        clause = _CLAUSE.fullmatch(bare)
+        clause = _CLAUSE.fullmatch(bare) if _RELATIVE_PRONOUN.search(bare) else None
         if clause is not None:
             found = _read_relative_clause(*clause.groups())
             if found is not None:
@@ -438,13 +464,15 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
         subject, trust = left, names.subject_trust(left)
         if not trust or words[0] in _IMPERATIVES or left.endswith(" I"):
             return None, False
+        if left in ("The PR", "The API", "The CI", "The new API"):
+            trust = 1  # of which project?
         plain = left[1:].islower() and not names.is_code(left)
         if (
             plain
             and not tail[2]
             and (
                 " " in left
-                or left in _GENERIC_SUBJECTS
+                or left.lower() in _GENERIC_SUBJECTS
                 or form in _ALSO_NOUNS
                 or (left.islower() and not relations.is_about_software(relation))
             )
@@ -469,24 +497,24 @@ def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
     text = text.strip()
     if names.is_contracted(text):
         return
-    if relations.has_many(relation) and ("," in text or " and " in text):
-        parts = _LIST_SEPARATOR.split(text)
-        if len(parts) > 1 and all(_is_whole_phrase(part) for part in parts):
-            bare = [re.sub(r"^(?:the|an?) ", "", part) for part in parts]
-            named = all(names.is_proper(part) for part in bare)
-            if named or names.is_code(text) or len(parts) > 2:
-                yield from ((names.clean(part), named) for part in bare)
-            else:  # "the color and texture" may be one thing
-                yield names.clean(text), False
-            return
+    listed = _split_list(text, relation)
+    if listed is not None:
+        yield from listed
+        return
     if _is_whole_phrase(text):
-        yield names.clean(text), not names.LOOSE_LINKS.search(text) or text.startswith(('"', "“", "`", "The ", "A "))
+        yield names.clean(text), text.startswith(("The ", "A ")) or not _continues(text)
         return
     cut = _CUT.search(text)
     if cut is not None and cut.start():
         before_cut = text[: cut.start()]
+        listed = _split_list(before_cut, relation)
+        if listed is not None:
+            yield from listed
+            return
         if _is_whole_phrase(before_cut):
-            yield names.clean(before_cut), bool(names.is_proper(before_cut) or names.is_value(before_cut))
+            is_quoted = _QUOTED_START.match(before_cut) is not None
+            is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
+            yield names.clean(before_cut), is_name or names.is_value(before_cut)
             return
         text = before_cut
     described = _OF_NAME.match(text)
@@ -497,11 +525,30 @@ def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
         yield names.clean(proper[0]), False
 
 
+def _continues(text: str) -> bool:
+    """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
+    return names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
+
+
+def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
+    """Return the objects of a list with "and" or commas, as `_split_objects` does; None if it is no list."""
+    if not relations.has_many(relation) or not ("," in text or " and " in text):
+        return None
+    parts = _LIST_SEPARATOR.split(text)
+    if len(parts) == 1 or not all(_is_whole_phrase(part) for part in parts):
+        return None
+    bare = [_LEADING_ARTICLE.sub("", part) for part in parts]
+    named = all(names.is_proper(part) for part in bare)
+    if named or names.is_code(text) or len(parts) > 2:
+        return [(names.clean(part), named) for part in bare]
+    return [(names.clean(text), False)]  # "the color and texture" may be one thing
+
+
 def _is_whole_phrase(text: str) -> bool:
     """Whether the whole text is a name, a value or a short noun."""
     if not text or len(text) > names.LONGEST:
         return False
-    bare = re.sub(r"^(?:the|an?|about|around) ", "", text)
+    bare = _LEADING_WORD.sub("", text)
     if names.is_proper(bare):
         return bare.lower() not in ("i", "it")
     if names.is_value(bare):

@@ -69,7 +69,10 @@ def _facts_of_team(memory: Memory, contents: Mapping[str, Any]) -> Iterator[Foun
             yield _fact(about, "in repository", repository, single=True)
         for name in paths[:_MAX_ITEMS]:
             yield _fact(about, "changes", name)
-    elif memory.actor and isinstance(repository, str) and repository:
+        if isinstance(error, str) and error.strip():  # the title of the commit: not what fails, nor where
+            yield _fact(error.strip().splitlines()[-1][:_MAX_VALUE], "fixed by", about)
+        return
+    if memory.actor and isinstance(repository, str) and repository:
         yield _fact(memory.actor, "works on", repository)
     if isinstance(error, str) and isinstance(fix, str) and error and fix:
         what = error.strip().splitlines()[-1][:_MAX_VALUE]

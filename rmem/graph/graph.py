@@ -136,7 +136,8 @@ class Graph:
         above = [name for name, _ in self.closure(object, relation)]
         if name_id(subject) in {name_id(name) for name in [object, *above]}:
             raise InputError(
-                f"{subject!r} {relation} {object!r} would close a circle: {object!r} {relation} {subject!r} already",
+                f"{subject!r} {relation} {object!r} would close a circle"
+                + (f": {object!r} {relation} {subject!r} already" if name_id(subject) != name_id(object) else ""),
                 field="object",
             )
 
@@ -351,6 +352,7 @@ class Graph:
         offset: int = 0,
     ) -> list[Neighbour]:
         """Return a page of what facts connect with an entity, in the order in which they were learned."""
+        checks.name("entity", entity)
         checks.one_of("direction", direction, DIRECTIONS)
         checks.whole("limit", limit, low=1)
         checks.whole("offset", offset)
@@ -361,9 +363,13 @@ class Graph:
                 self._reader.ids_of(entity),
                 self._reader.relation_ids(relations),
             )
-            outgoing = view.stream(ids, kinds) if direction != "in" else ()
-            incoming = view.stream((), kinds, ids) if direction != "out" else ()
-            page = list(islice(chain(outgoing, incoming), offset, offset + limit))
+            inverse = self._reader.inverse_ids(relations)
+            found: Iterator[Period] = iter(())
+            if direction != "in":
+                found = chain(found, view.stream(ids, kinds), view.stream((), inverse, ids) if inverse else ())
+            if direction != "out":
+                found = chain(found, view.stream((), kinds, ids), view.stream(ids, inverse) if inverse else ())
+            page = list(islice(found, offset, offset + limit))
             about = set(ids)
             return [
                 Neighbour(fact.object, fact, True)
@@ -385,7 +391,7 @@ class Graph:
 
     def timeline(self, entity: str, *, believed: Moment | None = None, limit: int = 1000) -> list[Change]:
         """Return when each fact about an entity began and ended, oldest first."""
-        return self._changes(entity, believed, limit)
+        return self._changes(checks.name("entity", entity), believed, limit)
 
     def between(
         self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
@@ -454,23 +460,25 @@ class Graph:
         self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = _MAX_DEPTH
     ) -> list[tuple[str, int]]:
         """Return every entity reachable through one relation, with the number of steps; each once, even in cycles."""
+        checks.name("entity", entity)
         checks.one_of("direction", direction, ("out", "in"))
         checks.whole("depth", depth, low=1)
 
         def read() -> list[tuple[str, int]]:
             view, kinds = self._reader.view(None, None, False, False), self._reader.relation_ids(relation)
+            inverse = self._reader.inverse_ids(relation)
             front = list(self._reader.ids_of(entity))
             seen, reached = set(front), []
             for step in range(1, depth + 1):
-                ends = (front, kinds) if direction == "out" else ((), kinds, front)
+                forward, backward = (kinds, inverse) if direction == "out" else (inverse, kinds)
                 following: dict[int, str] = {}
-                for period in view.select(self.store.facts_about(*ends)):
-                    fact = period.fact
-                    key, name = (
-                        (fact.object, fact.object_name) if direction == "out" else (fact.subject, fact.subject_name)
-                    )
-                    if key not in seen and not fact.negated:
-                        following[key] = name
+                if forward:
+                    for period in view.select(self.store.facts_about(front, forward)):
+                        following[period.fact.object] = period.fact.object_name
+                if backward:
+                    for period in view.select(self.store.facts_about((), backward, front)):
+                        following[period.fact.subject] = period.fact.subject_name
+                following = {key: name for key, name in following.items() if key not in seen}
                 reached += [(name, step) for name in following.values()]
                 seen |= following.keys()
                 front = list(following)
@@ -494,12 +502,15 @@ class Graph:
     ) -> list[Path]:
         """Return the `k` shortest paths between two entities, each of at most `max_hops` facts of the given relations.
         Facts are followed in both directions, but not through entities with more than 2,000 facts."""
+        checks.name("start", start)
+        checks.name("goal", goal)
         checks.whole("max_hops", max_hops, low=1, high=8)
         checks.whole("k", k, low=1, high=1000)
 
         def read() -> list[Path]:
             view = self._reader.view(at, believed, False, likely)
-            return paths.find(view, start, goal, max_hops, k, self._reader.relation_ids(relations))
+            kinds = [*self._reader.relation_ids(relations), *self._reader.inverse_ids(relations)]
+            return paths.find(view, start, goal, max_hops, k, kinds)
 
         return self.store.read_transaction(read)
 

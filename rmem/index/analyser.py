@@ -423,6 +423,7 @@ def combine_terms(terms: Iterable[ChunkTerms], names: TermCounts = _NO_COUNTS) -
 
 
 def count_terms(found: Iterable[int], spelled: Iterable[str], before: TermCounts = _NO_COUNTS) -> TermCounts:
+    """Count terms, and list a readable word for each distinct one; `before` is counted already."""
     counts, words = before[0].copy(), before[1].copy()
     for hashed, word in zip(found, spelled, strict=True):
         if hashed in counts:

@@ -194,7 +194,7 @@ class VectorColumns:
             packed = np.pad(packed, ((0, 0), (0, missing)))
         return np.ascontiguousarray(np.ascontiguousarray(packed).view(np.uint64).T)
 
-    def close(self, query: Vector, rows: RowNumbers | slice) -> Matrix:
+    def cosines_at(self, query: Vector, rows: RowNumbers | slice) -> Matrix:
         """Return the cosines of some rows, from their codes."""
         if isinstance(rows, slice):
             span = range(*rows.indices(self.size))
@@ -226,7 +226,7 @@ class VectorColumns:
     def estimate(self, query: Vector, rows: RowNumbers | None, size: int) -> Estimate:
         """Estimate the cosines of the first `size` rows (or of `rows`) from the sign bits."""
         if self.centre is None or (size if rows is None else rows.size) <= ALL_CLOSE:
-            return self.wrap_cosines(query, rows, self.close(query, slice(0, size) if rows is None else rows))
+            return self.wrap_cosines(query, rows, self.cosines_at(query, slice(0, size) if rows is None else rows))
         return Estimate(self, query, rows, None, self.distances(query, rows, size))
 
     def wrap_cosines(self, query: Vector, rows: RowNumbers | None, cosines: Matrix) -> Estimate:
@@ -252,7 +252,7 @@ class VectorColumns:
         no bits."""
         if self.centre is None:
             every = np.arange(self.size)
-            return [(every, self.close(query, slice(0, self.size))) for query in queries]
+            return [(every, self.cosines_at(query, slice(0, self.size))) for query in queries]
         bar = int(share * self.used_bits)
         signs = self._signs(queries, self.centre).T
         near = [
@@ -269,7 +269,7 @@ class VectorColumns:
         return found
 
     @cached_property
-    def around(self) -> npt.NDArray[np.float64]:
+    def cosines_by_distance(self) -> npt.NDArray[np.float64]:
         """Return the cosine around the centre for each Hamming distance."""
         return np.cos(np.pi * np.arange(65 * len(self.words)) / self.used_bits)
 
@@ -318,7 +318,7 @@ class Estimate:
         return missing
 
     def _calibrate(self, distance: Distances) -> Matrix:
-        around = self._columns.around
+        around = self._columns.cosines_by_distance
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
         exact = self._columns.decode_sample(sample) @ self._query if self._rows is None else self._close(sample)
         x = around[distance[sample]]
@@ -331,7 +331,7 @@ class Estimate:
         return (slope * around + (mean - slope * mean_x)).astype(np.float32)
 
     def _close(self, at: RowNumbers) -> Matrix:
-        return self._columns.close(self._query, at if self._rows is None else self._rows[at])
+        return self._columns.cosines_at(self._query, at if self._rows is None else self._rows[at])
 
     def _raw(self, at: RowNumbers) -> Matrix:
         if self._values is not None:

@@ -83,7 +83,7 @@ def score_terms(
     return TermScores(found.at, counts, found.ends, found.held)
 
 
-def move(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> None:
+def add_and_clear(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> None:
     """Add the scores of some rows in `scratch`, which is zero elsewhere, to `total`, and reset them. A row may occur
     more than once, because equal values are then written."""
     if at.size * _SPARSE > total.size:
@@ -100,6 +100,7 @@ def bm25(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B)
 
 
 def score_words(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> Scored:
+    """As `bm25`, with the highest possible score."""
     total = np.zeros(found_rows.size, np.float32)
     scratch = np.zeros(found_rows.size, np.float32)
     scored = score_terms(found_rows, [term for word in words for term in word.hashes], None, k1, b)
@@ -109,7 +110,7 @@ def score_words(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: flo
         end = first + len(word.hashes)
         at, scores = scored.part(first, end)
         np.maximum.at(scratch, at, scores)  # of the terms of one word only the best counts
-        move(scratch, total, at)
+        add_and_clear(scratch, total, at)
         if word.hashes:
             held = [count for count in counts[first:end] if count]
             possible += (k1 + 1) * idf(found_rows.size, min(held, default=0))

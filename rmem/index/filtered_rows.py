@@ -121,7 +121,7 @@ class FilteredRows:
         return np.where(self._in_session[group], group, np.int32(-1))
 
     def labels(self, by: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """The agent, type, tier or importance of every row as a number, and the names behind the numbers."""
+        """Return agent, type, tier or importance of every row as a number, and the name of each number."""
         if by == "importance":
             bands = (self.column("importance") * len(BANDS)).astype(np.int64)
             return np.minimum(bands, len(BANDS) - 1), list(BANDS)
@@ -136,7 +136,7 @@ class FilteredRows:
         return of_group[self.column("group")] if groups else np.empty(0, np.int64), names
 
     def sessions(self) -> list[tuple[str, str, float, float, int]]:
-        """Every session among the rows: its agent, its name, its first and last time, and how many rows it has."""
+        """Return every session among the rows: its agent, its name, its first and last time, and its number of rows."""
         groups, times = self.column("group"), self.column("time")
         inside = np.flatnonzero(self._in_session[groups]) if groups.size else groups
         order = inside[np.lexsort((times[inside], groups[inside]))]
@@ -165,7 +165,7 @@ class FilteredRows:
         return best, away[best]
 
     def before(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The positions of the rows before these in their sessions; -1 where there is none inside the filter."""
+        """Return the positions of the rows before these in their sessions; -1 if there is none inside the filter."""
         return self._neighbour("previous", at)
 
     def after(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -308,7 +308,7 @@ class FilteredRows:
         """Return the cosines of some positions, to about 0.001."""
         if self._vectors is None:
             return np.zeros(at.size, np.float32)
-        return self._vectors.close(query, at if self._rows is None else self._rows[at])
+        return self._vectors.cosines_at(query, at if self._rows is None else self._rows[at])
 
     def exact_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
         """Return the cosines of some positions from the original vectors."""
@@ -384,7 +384,7 @@ _SPARE = 8  # rows beyond k whose originals are read, because codes are accurate
 def nearest_rows(
     found_rows: FilteredRows, query: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
 ) -> tuple[npt.NDArray[np.int64], Scores]:
-    """Positions and cosines of the k nearest.
+    """Return positions and cosines of the k nearest rows.
 
     Estimates for all; codes for the best of them and then for every row whose bits may be those of a neighbour as near
     as the best so far, by a few standard errors; the originals have the last word.

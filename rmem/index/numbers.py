@@ -54,6 +54,7 @@ def as_number(value: object) -> float | None:
 
 
 def numbers_in(layout: Layout, values: list[Any]) -> Numbers:
+    """Pack the finite numbers among the values of a record."""
     paths, found = numbers_at(layout, values)
     return Numbers(struct_packer(len(found), "Qd")(*paths, *found)) if found else NO_NUMBERS
 

@@ -58,6 +58,8 @@ class IndexRow:
 
 
 class RecallIndex:
+    """All rows of a store, ready to search. Readers take FilteredRows; writers use `changing`."""
+
     def __init__(self, word_vectors: WordVectors | None = None) -> None:
         self.lock = new_rlock()
         self.word_vectors = word_vectors

@@ -35,6 +35,8 @@ class BadSegment(Exception):
 
 @dataclass(slots=True)
 class Segment:
+    """The rows first_seq to last_seq of an index, as named arrays and lists of names."""
+
     first_seq: int
     last_seq: int
     rows: int
@@ -44,7 +46,7 @@ class Segment:
 
 
 def checksum(array: npt.NDArray[Any]) -> str:
-    """The exclusive or of all 64-bit words, which no single flipped bit leaves alone, and a CRC of the sums of 4 KiB
+    """Return the exclusive or of all 64-bit words, which any single flipped bit changes, and a CRC of the sums of 4 KiB
     blocks, which notices blocks in the wrong place. Fast enough for every load; tells damage, not malice."""
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     whole = raw[: raw.size // 8 * 8].view(np.uint64)

@@ -34,11 +34,14 @@ _MAX_CHARACTERS = 20_000  # characters; more would not change the features
 
 
 class TextFeatures(NamedTuple):
+    """Flags of a text (ASKS, REACTS, TELLS_TIME), and how many names, numbers and quotations it has."""
+
     flags: int
     specific: int
 
 
 def text_features_of(text: str) -> TextFeatures:
+    """Compute the features of a text."""
     tail = _without_note(text[-2000:]).rstrip()
     head = text[:_MAX_CHARACTERS]
     flags = ASKS * tail.endswith("?")

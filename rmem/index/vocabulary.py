@@ -31,6 +31,8 @@ def is_plain_word(word: str) -> bool:
 
 
 class PackedWords(NamedTuple):
+    """Words of a vocabulary as a segment stores them; the vectors may be missing."""
+
     hashes: npt.NDArray[np.uint64]
     words: list[str]
     codes: npt.NDArray[np.int8] | None

@@ -21,6 +21,8 @@ from .common import MAX_HITS, clean_text, open_brain
 
 
 class Turn(NamedTuple):
+    """A message: who says what, and `value`, the JSON from which the framework's own object is made again."""
+
     actor: str
     text: str
     value: Any

@@ -52,7 +52,7 @@ def gather_candidates(
         for part in terms.parts
     ]
     if mode == "hybrid":
-        if source.dimension is not None and settings.dense > 0:
+        if source.dimension is not None and settings.dense:
             request.vector = query_vector(bare, lambda word: weights.get(word, FUNCTION_WORD))
         request.actors = named
         if question.span is not None:

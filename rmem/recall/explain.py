@@ -17,7 +17,7 @@ class WordMatch:
 
 @dataclass(slots=True)
 class Explanation:
-    """`components` add up to the score. `bm25` and `cosine` are the two raw sides before fusion."""
+    """`components` add up to the score. `bm25` and `cosine` are the raw scores before fusion."""
 
     mode: str
     components: dict[str, float]

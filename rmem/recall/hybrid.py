@@ -94,9 +94,10 @@ class Hybrid:
         self.emphasis = settings.open if is_open(self.words.weights) else 1.0
         by_itself = self.emphasis > 1 and (len(self.named) == 1 or question.span is not None)
         self.lexical = np.zeros_like(self.words.scores) if by_itself else self.words.scores
-        wanted = found_rows.dimension is not None and settings.dense > 0
+        dense = settings.dense or 0.0
+        wanted = found_rows.dimension is not None and dense > 0
         self.vector = query_vector(bare, self._weight) if wanted else None
-        self.share = settings.dense if self.vector is not None else 0.0
+        self.share = dense if self.vector is not None else 0.0
         self.cosines = found_rows.cosines(self.vector) if self.vector is not None else None
 
     def _weight(self, word: str) -> float:

@@ -24,7 +24,7 @@ from .facts import DEPTH, FactRanking, rank_by_facts
 from .feedback import MAX_MOVED, LearnedFeedback, rank_by_feedback
 from .hybrid import Ranked
 from .question import Question, parse_question
-from .settings import RecallSettings
+from .settings import RecallSettings, with_dense
 
 if TYPE_CHECKING:
     from ..embed.base import Embedder
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ..stores.base import RecordStore
 
 Vector = npt.NDArray[np.float32]
+
+_DENSE = 0.4  # weight of given vectors in a store without an embedder
 
 
 class RecallRequest(NamedTuple):
@@ -144,7 +146,7 @@ def search(
         rows,
         request.question,
         query_vector,
-        request.settings,
+        with_dense(request.settings, _DENSE if embedder is None else embedder.dense),
         mode=request.mode,
         count=deeper,
         explain=request.explain,

@@ -67,6 +67,7 @@ _TWO_EVENTS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """How much time passed between one event and another, or which came first: each is told in a memory of its own."""
+_OUTPUT = re.compile(r"\s*(?:[$#%❯] |>>> |In \[|Traceback \(|File \"|Exception in thread |([=_*-])\1{3})")
 _POINTS_BACK = re.compile(
     r"\b(?:he|she|it|they|him|his|her|hers|its|their|them|that|this|those|these|there|then|one|same|so|why)\b",
     re.IGNORECASE,
@@ -88,6 +89,8 @@ class Question:
     asks_time: bool
     asks_own: bool
     """Whether it is about what its author said, not about what others replied."""
+    is_output: bool
+    """Whether it begins like a pasted output and not with what it is about."""
     parts: tuple[Question, ...] = ()
     """Its single questions, if it has several that are independent; each is then ranked separately."""
 
@@ -132,6 +135,7 @@ def _parse(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str
         span=span,
         asks_time=bool(_ASKS_TIME.search(lowered)),
         asks_own=bool(_ABOUT_ASKER.search(lowered)) and not _BY_ANOTHER.search(lowered),
+        is_output=_OUTPUT.match(text) is not None,
     )
 
 

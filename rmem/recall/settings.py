@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from .. import checks
@@ -28,8 +29,8 @@ class RecallSettings:
     """Weight of a similar word, times its cosine."""
     soft_most: int = 8
     """Most similar words per question word, the closest first."""
-    dense: float = 0.4
-    """Weight of vectors, 0 to 1; words have the rest."""
+    dense: float | None = None
+    """Weight of vectors, 0 to 1; words have the rest. None: that of the embedder, 0.4 or 0.5 for a transformer."""
     pool: int = 500
     """Number of best scores that give mean and deviation, so that these are comparable between stores."""
     context: float = 60.0
@@ -80,6 +81,8 @@ class RecallSettings:
             value = getattr(self, f.name)
             if f.name == "time_words":
                 checks.one_of("time_words", value, TIME_WORDS)
+            elif f.name == "dense" and value is None:
+                continue
             elif f.name in ("dense", "b", "soft_floor", "facts"):
                 object.__setattr__(self, f.name, checks.share(f.name, value))
             elif f.name in ("pool", "soft_most"):
@@ -97,3 +100,9 @@ class RecallSettings:
             raise checks.refuse("settings", "RecallSettings or a mapping", settings)
         checks.known_fields("recall settings", settings, [f.name for f in fields(cls)])
         return cls(**settings)
+
+
+@lru_cache(64)
+def with_dense(settings: RecallSettings, dense: float) -> RecallSettings:
+    """Return settings with this weight of vectors, unless they have one."""
+    return settings if settings.dense is not None else replace(settings, dense=dense)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..index.analyser import Word, plain
-from ..index.bm25 import idf, move, score_terms
+from ..index.bm25 import add_and_clear, idf, score_terms
 from ..index.filtered_rows import FilteredRows
 from .context import dependence
 from .explain import WordMatch
@@ -59,7 +59,8 @@ class QuestionTerms(NamedTuple):
 
 def emphases(count: int) -> list[float]:
     """Return the weights of a question's words by their place. A long text, such as an issue or a prompt, says first
-    what it is about: the longer it is, the fewer words at its beginning count in full, and the others as 1/place."""
+    what it is about: the longer it is, the fewer words at its beginning count in full, and the others as 1/place. A
+    pasted output has no such beginning."""
     if count <= _LONG:
         return [1.0] * count
     lead = max(_LEAD, _LONG * (_LONG / count) ** 2)
@@ -78,7 +79,8 @@ def question_terms(
     related: dict[str, list[tuple[int, str, float]]] = {}
     if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
         related = source.relatives(words, settings.soft_floor, settings.soft_most)
-    for word, emphasis in zip(words, emphases(len(words)), strict=True):
+    weights = [1.0] * len(words) if question.is_output else emphases(len(words))
+    for word, emphasis in zip(words, weights, strict=True):
         part = WordTerms(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms), emphasis)
         terms += word.hashes
         shares += [emphasis] * len(word.hashes)
@@ -131,7 +133,7 @@ class QuestionWords:
                 np.maximum.at(scratch, near, (shares[:, start:end] * scratch[at]).ravel())
                 at = np.concatenate([at, near])
                 start = end
-            move(scratch, total, at)
+            add_and_clear(scratch, total, at)
         return total[: found_rows.size]
 
     def matches(self, at: int) -> list[WordMatch]:

@@ -311,6 +311,7 @@ class MaintenanceAnswer(Answer):
     im_to_ltm: int
     agents: dict[str, dict[str, int]]
     pruned: list[PrunedAnswer]
+    pruned_count: int
     dry_run: bool
 
 
@@ -487,6 +488,8 @@ class ReviewAnswer(Answer):
     duplicates: list[PairAnswer]
     out_of_date: list[OutOfDateAnswer]
     waiting: list[MemoryAnswer]
+    compared: int
+    next_cursor: str | None
 
 
 class ReviewedAnswer(Answer):

@@ -272,6 +272,8 @@ class MaintenanceForm(Form):
     prune: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
     dry_run: bool = False
     """Only return what would be pruned and how many would move."""
+    limit: Annotated[int, Field(ge=0)] | None = None
+    """List at most so many of the pruned memories."""
 
 
 class RetentionForm(Form):

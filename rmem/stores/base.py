@@ -18,7 +18,7 @@ from ..filters import Filter
 from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows
 from ..models import TIERS, Memory
-from .packing import placed
+from .packing import move_to_tier
 from .vectors import EmbedderIdentity, Vector
 
 Progress = Callable[[int, int | None], None]
@@ -177,7 +177,7 @@ class RecordStore(MemoryStore[Memory]):
         checks.one_of("tier", tier, TIERS)
         given = vectors or {}
         return sum(
-            self.change(key, lambda memory, key=key: placed(memory, tier, given.get(key))) is not None  # type: ignore[misc]
+            self.change(key, lambda memory, key=key: move_to_tier(memory, tier, given.get(key))) is not None  # type: ignore[misc]
             for key in keys
         )
 

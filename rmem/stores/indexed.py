@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -63,6 +64,13 @@ def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
         manner=manner,
         facts=facts.facts_of(memory) if with_facts else (),
     )
+
+
+def derive_with_facts(memories: Sequence[Memory]) -> list[Derived]:
+    """Do `derive` with facts for each memory. Facts are read in a pass of their own: the two in turns take a fifth more
+    CPU for the facts, since the code of one is no longer cached when the other is done."""
+    found = [facts.facts_of(memory) for memory in memories]
+    return [derive(memory)._replace(facts=of) for memory, of in zip(memories, found, strict=True)]
 
 
 def date_words(timestamp: float) -> tuple[str, str, str]:

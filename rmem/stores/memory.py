@@ -21,7 +21,7 @@ from ..index.vocabulary import WordVectors
 from ..models import Memory
 from .base import Edit, StoreStats
 from .capabilities import FactTable, FeedbackTable, VectorFeed, VectorRow, VectorState
-from .indexed import Derived, IndexedStore, derive, index_row, new_id
+from .indexed import Derived, IndexedStore, derive, derive_with_facts, index_row, new_id
 from .memory_facts import MemoryFacts
 from .packing import full_vector
 from .vectors import check_vector_format, check_vectors, first_vector
@@ -61,7 +61,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
             check_vectors(kept, None if self.index.vectors is None else self.index.vectors.dimension)
             given = first_vector(kept)
             facts = {} if given is None else check_vector_format(given, self._meta, self.embedder_identity)
-            derived = [derive(memory, with_facts=True) for memory in kept]  # first: it may raise
+            derived = derive_with_facts(kept)  # first: it may raise
             self._meta |= facts
             with self.index.changing():
                 self._keep(kept, derived)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float32]
 
-Short = npt.NDArray[Any]
+QuantizedVector = npt.NDArray[Any]
 
 LEVELS = {"stm": 0, "im": 1, "ltm": 2}  # how much the memories of a tier are packed
 TRAIN_FROM, SAMPLES = 500, 1000  # memories that are worth a dictionary, and how many it is made from
@@ -39,20 +39,21 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().raw_decode
 
 
-def decoded(written: str) -> Any:
-    """What JSON of ours says. `json.loads` takes half as long again, to allow for spaces around the value."""
+def decode_json(written: str) -> Any:
+    """Parse JSON that this package wrote, without spaces around it; `json.loads` takes half as long again."""
     value, end = _decode(written)
     if end != len(written):
         raise ValueError(f"more than JSON, from character {end} on")
     return value
 
 
-Written = dict[str, Any] | list[dict[str, Any]]
-"""Contents beside a text that is written for itself: without it where it is theirs, with None for it where they have
-none, and in a list where they hold just that None."""
+StoredContents = dict[str, Any] | list[dict[str, Any]]
+"""Contents as stored beside the text of a memory: without their "text" if it is the same; with None if they have no
+"text"; in a list if their "text" is None."""
 
 
-def written_beside(text: str, contents: dict[str, Any]) -> Written:
+def to_stored_contents(text: str, contents: dict[str, Any]) -> StoredContents:
+    """Drop the text of contents if it repeats that of the memory."""
     if "text" not in contents:
         return {**contents, "text": None}
     if contents["text"] is None:
@@ -60,8 +61,8 @@ def written_beside(text: str, contents: dict[str, Any]) -> Written:
     return {key: value for key, value in contents.items() if key != "text"} if contents["text"] == text else contents
 
 
-def read_beside(text: str, written: Written) -> dict[str, Any]:
-    """The contents that were written beside a text; they may be changed in place."""
+def from_stored_contents(text: str, written: StoredContents) -> dict[str, Any]:
+    """Reverse `to_stored_contents`; may change `written` in place."""
     if isinstance(written, list):
         return written[0]
     if "text" not in written:
@@ -82,9 +83,9 @@ class Codec:
         self._compressor: ZstdCompressor | None = None
         self._number: int | None = None  # of the dictionary that the compressor uses
 
-    def use(self, number: int, data: Callable[[], bytes]) -> None:
-        """Write with the dictionary of a number, 0 for none; `data` is asked for it if it is another than before. Both
-        come from the transaction that writes: what others read may lack a dictionary, or hold one that goes."""
+    def use_dictionary(self, number: int, data: Callable[[], bytes]) -> None:
+        """Pack with the dictionary of this number from now on, 0 for none; `data` reads it. Both must come from the
+        transaction that writes: another one may lack a dictionary, or see one that is about to be deleted."""
         with self._lock:
             if number != self._number:
                 dictionary = _dictionary(data()) if number else None
@@ -93,24 +94,24 @@ class Codec:
                 self._compressor = _compressor(dictionary)
                 self._number = number
 
-    def pack(self, text: str, contents: Written) -> bytes:
+    def pack(self, text: str, contents: StoredContents) -> bytes:
         """Return a text and its contents as one frame."""
         from .zstd import compress
 
         body = _encode([text, contents]).encode()
         with self._lock:
             if self._compressor is None:
-                self._compressor = _compressor(self._learn())
+                self._compressor = _compressor(self._load_dictionaries())
             return compress(self._compressor, body)
 
-    def unpack(self, packed: bytes) -> tuple[str, Written]:
+    def unpack(self, packed: bytes) -> tuple[str, StoredContents]:
         """Return the text and contents that were packed."""
         from . import zstd
 
         try:
             number = zstd.get_frame_info(packed).dictionary_id
             body = zstd.decompress(packed, self._dictionary_by(number) if number else None)
-            text, contents = decoded(body.decode())
+            text, contents = decode_json(body.decode())
         except (zstd.ZstdError, ValueError, TypeError) as error:
             raise StoreCorruptError(f"a packed memory cannot be read: {error}") from error
         return text, contents
@@ -119,14 +120,14 @@ class Codec:
         found = self._known.get(number)
         if found is None:
             with self._lock:
-                self._learn()
+                self._load_dictionaries()
                 found = self._known.get(number)
         if found is None:
             raise StoreCorruptError(f"the dictionary {number} of a packed memory is missing")
         return found
 
-    def _learn(self) -> ZstdDict | None:
-        """Read the dictionaries; the newest one, or None where nothing is to be written with one."""
+    def _load_dictionaries(self) -> ZstdDict | None:
+        """Read all dictionaries; return the one to pack with, or None."""
         found = None
         for data in self._fetch():
             found = _dictionary(data) if data else None
@@ -138,7 +139,7 @@ class Codec:
     def has_dictionary(self) -> bool:
         with self._lock:
             if not self._known:
-                self._learn()
+                self._load_dictionaries()
             return bool(self._known)
 
 
@@ -158,12 +159,12 @@ def _dictionary(data: bytes) -> ZstdDict:
 
 
 def dictionary_number(data: bytes) -> int:
-    """The number by which packed bodies name a dictionary; 0 for an empty one. It is in the first eight bytes."""
+    """Return the number by which packed bodies name a dictionary; 0 for an empty one. It is in its bytes 4 to 7."""
     return int.from_bytes(data[4:8], "little") if len(data) >= 8 else 0
 
 
 def dictionary_of(packed: bytes) -> int:
-    """The number of the dictionary that a body was packed with; 0 for none, -1 for what is no body."""
+    """Return the number of the dictionary that a body was packed with; 0 for none, -1 if it is not a packed body."""
     from .zstd import ZstdError, get_frame_info
 
     try:
@@ -173,7 +174,7 @@ def dictionary_of(packed: bytes) -> int:
 
 
 def train(bodies: Sequence[tuple[str, dict[str, Any]]]) -> bytes | None:
-    """Make a dictionary for bodies like these; None if they have too little in common."""
+    """Train a dictionary for bodies like these; None if they have too little in common."""
     from .zstd import ZstdError, train_dict
 
     try:
@@ -182,8 +183,8 @@ def train(bodies: Sequence[tuple[str, dict[str, Any]]]) -> bytes | None:
         return None
 
 
-def shorten(vector: Vector, level: int) -> Short:
-    """The direction of a vector in 8-bit steps (level 1), or in four steps, four numbers to a byte (level 2)."""
+def quantize_vector(vector: Vector, level: int) -> QuantizedVector:
+    """Quantize a vector to 8 bits per number (level 1) or 2 bits, four numbers to a byte (level 2)."""
     if level == 0:
         return vector
     if level == 1:
@@ -193,12 +194,12 @@ def shorten(vector: Vector, level: int) -> Short:
     codes = np.searchsorted(_BOUNDS * np.float32(deviation), vector).astype(np.uint8)
     if codes.size % 4:
         codes = np.append(codes, np.zeros(-codes.size % 4, np.uint8))
-    packed: Short = np.bitwise_or.reduce(codes.reshape(-1, 4) << _SHIFTS, axis=1)
+    packed: QuantizedVector = np.bitwise_or.reduce(codes.reshape(-1, 4) << _SHIFTS, axis=1)
     return packed
 
 
-def widen(short: Short, level: int, dimension: int) -> Vector:
-    """A shortened vector at full length again: the same direction within about 0.3 (level 1) or 20 degrees."""
+def dequantize_vector(short: QuantizedVector, level: int, dimension: int) -> Vector:
+    """Restore a quantized vector: its direction is right within about 0.3 (level 1) or 20 degrees (level 2)."""
     if level == 0:
         return short
     if level == 1:
@@ -211,27 +212,27 @@ def widen(short: Short, level: int, dimension: int) -> Vector:
     return result
 
 
-def short_bytes(dimension: int, level: int) -> int:
-    """How many bytes a vector takes at a level."""
+def quantized_bytes(dimension: int, level: int) -> int:
+    """Return the number of bytes that a vector takes at a level."""
     return (4 * dimension, dimension, -(-dimension // 4))[level]
 
 
-def placed(memory: Memory, tier: str, full: Vector | None = None, dimension: int | None = None) -> Memory:
-    """A memory as it is kept in a tier. On its way up it needs its full vector again; without it, it gets the direction
-    that its short one tells, if the dimension is known."""
+def move_to_tier(memory: Memory, tier: str, full: Vector | None = None, dimension: int | None = None) -> Memory:
+    """Return a copy of a memory for another tier, its vector quantized for it. A move to a hotter tier needs
+    its `full` vector again; without it the quantized one is restored, if the dimension is known."""
     level, now = LEVELS[tier], memory.bookkeeping.compression_level
     if full is None:
         full = memory.embeddings.full_vector
-    held = short_vector(memory)
-    vector: Short | None = None
+    held = tier_vector(memory)
+    vector: QuantizedVector | None = None
     if full is not None:
-        vector = shorten(full, level)
+        vector = quantize_vector(full, level)
     elif level == now:
         vector = held
     elif held is not None and level > now:
-        vector = shorten(widen(held, now, held.size), level)
+        vector = quantize_vector(dequantize_vector(held, now, held.size), level)
     elif held is not None and dimension is not None:
-        vector = shorten(widen(held, now, dimension), level)
+        vector = quantize_vector(dequantize_vector(held, now, dimension), level)
     moved = memory.copied()
     moved.tier = tier
     moved.bookkeeping = replace(memory.bookkeeping, compression_level=level)
@@ -239,27 +240,27 @@ def placed(memory: Memory, tier: str, full: Vector | None = None, dimension: int
     return moved
 
 
-def embeddings_at(level: int, vector: Short | None) -> Embeddings:
-    """The vector of a level in its place."""
+def embeddings_at(level: int, vector: QuantizedVector | None) -> Embeddings:
+    """Return embeddings with a vector in the field of its level."""
     if level == 0:
         return Embeddings(full_vector=vector)
     return Embeddings(compressed_vector=vector) if level == 1 else Embeddings(abstract_vector=vector)
 
 
-def short_vector(memory: Memory) -> Short | None:
-    """The vector that a memory has at its level."""
+def tier_vector(memory: Memory) -> QuantizedVector | None:
+    """Return the vector of a memory as stored in its tier."""
     held, level = memory.embeddings, memory.bookkeeping.compression_level
     if level == 0:
         return held.full_vector
     if held.full_vector is not None:
-        return shorten(held.full_vector, level)
+        return quantize_vector(held.full_vector, level)
     return held.compressed_vector if level == 1 else held.abstract_vector
 
 
 def full_vector(memory: Memory, dimension: int | None) -> Vector | None:
-    """The vector of a memory in the full space, as well as it is still known."""
-    held = short_vector(memory)
+    """Return the full vector of a memory, restored from the quantized one if necessary."""
+    held = tier_vector(memory)
     level = memory.bookkeeping.compression_level
     if held is None or level == 0 or memory.embeddings.full_vector is not None:
         return memory.embeddings.full_vector
-    return widen(held, level, held.size * (4 if level == 2 else 1) if dimension is None else dimension)
+    return dequantize_vector(held, level, held.size * (4 if level == 2 else 1) if dimension is None else dimension)

@@ -30,7 +30,7 @@ from . import redis_rows as rows
 from .base import Edit, StoreStats
 from .capabilities import Counters, HotStore
 from .indexed import Derived, IndexedStore, derive
-from .packing import placed, short_vector
+from .packing import move_to_tier, tier_vector
 from .redis_ids import Ids, Reply, decode, encode
 from .redis_link import Command, Keys, RedisAddress, RedisLink, script
 from .redis_mirror import START, Mirror, ReadPosition, Update
@@ -166,7 +166,7 @@ class RedisRecordStore(HotStore, Counters, IndexedStore):
     def _check_vector_format(self, memories: Sequence[Memory]) -> int | None:
         """Refuse vectors of another format, and set the format with the first ones; return the dimension."""
         given = first_vector(memories)
-        some = given is not None or any(short_vector(memory) is not None for memory in memories)
+        some = given is not None or any(tier_vector(memory) is not None for memory in memories)
         kind = self._vector_format
         if kind is None or not self._describes(kind, given, some) or not self._have_rows(memories):
             kind = self._read_vector_format()
@@ -226,7 +226,9 @@ class RedisRecordStore(HotStore, Counters, IndexedStore):
             held = self._stored_rows(waiting, clocks=True)
             read = [rows.unpack(row.agent, key, row.value) for key, row in held.items()]
             memories = [
-                placed(rows.with_access(row.memory, held[row.memory.memory_id]), tier, given.get(row.memory.memory_id))
+                move_to_tier(
+                    rows.with_access(row.memory, held[row.memory.memory_id]), tier, given.get(row.memory.memory_id)
+                )
                 for row in read
             ]
             if not memories:

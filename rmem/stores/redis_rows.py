@@ -20,7 +20,7 @@ from ..index.numbers import Numbers
 from ..index.text_features import TextFeatures
 from ..models import BOOKKEEPING, FIELDS, TIERS, Memory, memory_maker
 from .indexed import Derived, derive
-from .packing import embeddings_at, read_beside, short_vector, widen, written_beside
+from .packing import dequantize_vector, embeddings_at, from_stored_contents, tier_vector, to_stored_contents
 from .redis_ids import encode
 
 _FORMAT = 1
@@ -40,6 +40,8 @@ _decode = json.JSONDecoder().raw_decode
 
 
 class RowHead(NamedTuple):
+    """The head of a value, which the server wrote, and its body."""
+
     original_seq: int
     step: int
     body: bytes
@@ -103,20 +105,23 @@ def _written(slot: int) -> str:
     if slot == _WORDS:
         return "words"
     path = _slots[slot].path
-    return {"tier": "TIERS.index(m.tier)", "contents": "written_beside(m.text, m.contents)"}.get(path, f"m.{path}")
+    return {"tier": "TIERS.index(m.tier)", "contents": "to_stored_contents(m.text, m.contents)"}.get(path, f"m.{path}")
 
 
 def _read(field: Field, cell: str) -> str:
     """Return the expression that gives a field from the value in its slot."""
     if field.path == "contents":
-        return f"read_beside(c{_TEXT}, {cell})"
+        return f"from_stored_contents(c{_TEXT}, {cell})"
     if field.kind == "tuple[float, ...]":
         return f"None if {cell} is None else tuple({cell})"
     return f"TIERS[{cell}]" if field.path == "tier" else cell
 
 
 _values = compile_function(
-    ["m", "words"], f"[{', '.join(map(_written, range(len(_CELLS))))}]", TIERS=TIERS, written_beside=written_beside
+    ["m", "words"],
+    f"[{', '.join(map(_written, range(len(_CELLS))))}]",
+    TIERS=TIERS,
+    to_stored_contents=to_stored_contents,
 )
 _memory_from = memory_maker(
     [*_CELLS, *_BESIDE.values()],
@@ -124,7 +129,7 @@ _memory_from = memory_maker(
     | _BESIDE
     | {"bookkeeping.last_access_time": f"c{_CREATED}", "bookkeeping.retrieval_count": "0"},
     TIERS=TIERS,
-    read_beside=read_beside,
+    from_stored_contents=from_stored_contents,
 )
 
 
@@ -135,7 +140,7 @@ def pack(memory: Memory, derived: Derived) -> bytes:
     fields = _encode(_values(memory, "\n".join(derived.terms.words)))
     frame = compress(_zstd().compressor, fields.encode())
     terms, attribute_hashes, numbers, manner = derived.terms, derived.attribute_hashes, derived.numbers, derived.manner
-    vector = short_vector(memory)
+    vector = tier_vector(memory)
     return b"".join(
         (
             _COUNTS.pack(
@@ -222,7 +227,7 @@ def vector_of(memory_id: str, value: bytes, dimension: int) -> npt.NDArray[np.fl
     body = split(value).body
     counts = _counts(memory_id, body)
     vector = _vector(body, counts)
-    return None if vector is None else widen(vector, counts.level, dimension)
+    return None if vector is None else dequantize_vector(vector, counts.level, dimension)
 
 
 class _Counts(NamedTuple):

@@ -50,6 +50,8 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """A column of a table; `serial` ones number their rows."""
+
     name: str
     type: Type
     nullable: bool = True

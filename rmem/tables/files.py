@@ -31,6 +31,8 @@ _MARKS = (
 
 
 class Chunk(NamedTuple):
+    """A piece of a file's text, and where it is from."""
+
     text: str
     metadata: dict[str, Any]
 

@@ -54,7 +54,7 @@ def Embedding(size: int) -> DataType:
 
 
 def Numeric(precision: int | None = None, scale: int = 0) -> DataType:
-    """Exact decimals: `Numeric(10, 2)` has ten digits, two of them behind the point; `Numeric()` any number."""
+    """Exact decimals: `Numeric(10, 2)` has ten digits, two of them after the point; `Numeric()` any number."""
     if precision is None:
         return DataType("NUMERIC")
     return DataType(f"NUMERIC({whole('precision', precision, low=1)}, {whole('scale', scale)})")
@@ -79,7 +79,7 @@ _OTHER_NAMES = {
 
 
 def sql_of(field: str, given: object) -> str:
-    """A type in SQL: of `types.Text()`, of the function `types.Text` itself, of "TEXT" or of "int64"."""
+    """Return the SQL of a type: of `types.Text()`, of the function `types.Text` itself, of "TEXT" or of "int64"."""
     if callable(given) and getattr(given, "__module__", None) == __name__ and given not in (Embedding,):
         given = given()
     if isinstance(given, DataType):
@@ -90,7 +90,7 @@ def sql_of(field: str, given: object) -> str:
 
 
 def type_of(sql: str) -> Type:
-    """What a type in SQL means: `type_of("varchar(20)")`."""
+    """Parse the SQL of a type: `type_of("varchar(20)")`."""
     require("tables", "a type of SQL")
     from sqlglot import exp
 

@@ -4,7 +4,7 @@ possible rules that nobody has confirmed."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,28 +35,40 @@ class Pair(NamedTuple):
 
 def contradictions(team: TeamMemory, repository: Repository | str | None, limit: int = 100) -> list[Pair]:
     """Return pairs that contradict each other, latest first."""
-    return [pair for pair in pairs(team, repository) if not pair.is_same][:limit]
+    where = comparable(team, repository)
+    return [pair for pair in pairs(team.brain, team.brain.memories(where, limit=None), where) if not pair.is_same][
+        :limit
+    ]
 
 
-def pairs(team: TeamMemory, repository: Repository | str | None, newest: int | None = None) -> list[Pair]:
-    """Compare each memory, or the `newest` ones, with its nearest; return pairs, latest first."""
-    where = Filter(type=_KINDS, place=tuple(team.visible(repository)), tags={"state": CURRENT})
+def comparable(team: TeamMemory, repository: Repository | str | None) -> Filter:
+    """Return the filter of memories that are compared with each other."""
+    return Filter(type=_KINDS, place=tuple(team.visible(repository)), tags={"state": CURRENT})
+
+
+def pairs(brain: Brain, memories: Iterable[Memory], where: Filter) -> list[Pair]:
+    """Compare each of some memories with its nearest; return pairs, latest first. Commits are compared with what people
+    and agents said, not with each other."""
     found: dict[tuple[str, str], Pair] = {}
-    for memory in sound(team.brain.memories(where, limit=newest)):
-        for pair in pairs_of(team.brain, memory, where):
-            found.setdefault((pair.older.id, pair.newer.id), pair)
+    for memory in sound(memories):
+        if not Experience(memory).is_imported:
+            for pair in pairs_of(brain, memory, where):
+                found.setdefault((pair.older.id, pair.newer.id), pair)
     return sorted(found.values(), key=lambda match: -match.newer.memory.timestamp)
 
 
 def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
-    """Return what contradicts a memory or says the same, among its nearest."""
-    vector = memory.embeddings.full_vector
-    if vector is None:
+    """Return what contradicts a memory or says the same, among its nearest. Two commits do neither: each says what was
+    done at its time."""
+    vectors = memory.embeddings
+    if vectors.full_vector is vectors.compressed_vector is vectors.abstract_vector is None:
         return
-    saying = NoteFeatures.of(memory.text)
-    hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vector, touch=False)
+    saying, is_commit = NoteFeatures.of(memory.text), Experience(memory).is_imported
+    hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vectors.full_vector, touch=False)
     near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
     for other in sound(near):
+        if is_commit and Experience(other).is_imported:
+            continue
         sayings = {memory.memory_id: saying, other.memory_id: NoteFeatures.of(other.text)}
         first, second = sorted((memory, other), key=lambda note: (note.timestamp, note.memory_id))
         why = contradiction(sayings[first.memory_id], sayings[second.memory_id])

@@ -4,10 +4,10 @@ negations."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..index.analyser import question_words
+from ..index.analyser import Word, question_words
 
 _SAME = 0.75  # share of common words from which on two notes say the same
 _SUBJECT = 0.45  # … are about the same thing
@@ -29,6 +29,7 @@ _OPPOSITES = (
 )  # fmt: skip
 _LIGHT = frozenset(word for pair in _OPPOSITES for word in pair) | {"longer", "must", "should", "please", "now"}
 _WORD = re.compile(r"`[^`]+`|[\w./#+-]*\w")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _LEADS_TO_VALUE = frozenset(("is", "are", "with", "in", "by", "at", "to", "uses"))
 _SHARED, _VALUE = 3, 3  # words that say what is spoken of, at least; words of a value, at most
 
@@ -41,7 +42,8 @@ class NoteFeatures:
     numbers: frozenset[str]
     names: frozenset[str]
     subject: frozenset[int]
-    denials: tuple[str, ...]
+    denials: tuple[tuple[frozenset[int], str], ...]
+    """Each negation with the words of its sentence."""
     plain: frozenset[str]
     chosen: tuple[str, str] | None
     order: tuple[str, ...]
@@ -54,12 +56,12 @@ class NoteFeatures:
             words=frozenset(word.hashes[0] for word in words if word.hashes),
             numbers=frozenset(_NUMBER.findall(text)),
             names=frozenset((quoted or bare).casefold() for quoted, bare in _NAME.findall(text)),
-            subject=frozenset(
-                word.hashes[0]
-                for word in words
-                if word.hashes and word.text.casefold() not in _LIGHT and not _NOT.fullmatch(word.text)
+            subject=_subject(words),
+            denials=tuple(
+                (_subject(question_words(sentence)), found.casefold())
+                for sentence in _SENTENCE.split(text)
+                for found in _NOT.findall(sentence)
             ),
-            denials=tuple(found.casefold() for found in _NOT.findall(text)),
             plain=frozenset(re.findall(r"[a-z]+", text.casefold())),
             chosen=(instead[1].casefold().strip("`.,;"), instead[2].casefold().strip("`.,;")) if instead else None,
             order=tuple(_WORD.findall(text)),
@@ -69,9 +71,26 @@ class NoteFeatures:
     def denies(self) -> bool:
         return len(self.denials) % 2 == 1
 
+    def denials_about(self, other: NoteFeatures) -> list[str]:
+        """Return the negations in sentences that the other note speaks of too."""
+        return [word for words, word in self.denials if 2 * len(words & other.subject) > len(words)]
+
     def overlap(self, other: NoteFeatures) -> float:
         either = self.words | other.words
         return len(self.words & other.words) / len(either) if either else 0.0
+
+
+def _subject(words: Iterable[Word]) -> frozenset[int]:
+    """Return the words that say what is spoken of."""
+    return frozenset(
+        word.hashes[0]
+        for word in words
+        if word.hashes
+        and not word.stop
+        and not _NUMBER.fullmatch(word.text)
+        and word.text.casefold() not in _LIGHT
+        and not _NOT.fullmatch(word.text)
+    )
 
 
 def says_the_same(left: NoteFeatures, right: NoteFeatures) -> bool:
@@ -97,8 +116,8 @@ def contradiction(left: NoteFeatures, right: NoteFeatures) -> str | None:
         return None  # each speaks of something of its own
     pairs = _opposites(left, right)
     turned = {word for pair in pairs for word in pair}
-    denials = [len([word for word in saying.denials if word not in turned]) for saying in (left, right)]
-    denied = sum(denials) % 2 == 1
+    denials = [*left.denials_about(right), *right.denials_about(left)]
+    denied = len([word for word in denials if word not in turned]) % 2 == 1
     if (len(pairs) + denied) % 2 == 1:  # two reversals say the same again
         return f"one says “{pairs[0][0]}”, the other “{pairs[0][1]}”" if pairs else "one denies what the other says"
     if left.numbers and right.numbers and left.names == right.names and not pairs:

@@ -14,7 +14,7 @@ import pytest
 from rmem.agents import AgentMemoryAPI, MemoryConfig, MemoryMaintenanceException, MemoryRetrievalException
 from rmem.doctor import examine
 from rmem.stores import zstd
-from rmem.stores.packing import shorten, widen
+from rmem.stores.packing import dequantize_vector, quantize_vector
 from rmem.stores.sql.sqlite import SqliteRecordStore
 
 
@@ -91,8 +91,8 @@ def test_shortened_vectors_keep_their_direction():
     for _ in range(20):
         vector = np.array([rng.gauss(0, 1) for _ in range(250)], np.float32)
         vector /= np.linalg.norm(vector)
-        assert widen(shorten(vector, 1), 1, 250) @ vector > 0.9999
-        assert widen(shorten(vector, 2), 2, 250) @ vector > 0.92
+        assert dequantize_vector(quantize_vector(vector, 1), 1, 250) @ vector > 0.9999
+        assert dequantize_vector(quantize_vector(vector, 2), 2, 250) @ vector > 0.92
 
 
 def test_repeated_states_take_a_fraction_of_their_size(new_api):

@@ -394,7 +394,8 @@ def test_a_filter_by_nothing_is_not_a_filter_by_everything(shared, name):
             for name in ("k1", "session", "near", "time", "importance")
             for value in (-1, NAN, True, "1", None)
         ],
-        *[(name, value) for name in ("dense", "b", "soft_floor") for value in (-0.1, 1.1, NAN, True, "1", None)],
+        *[(name, value) for name in ("b", "soft_floor") for value in (-0.1, 1.1, NAN, True, "1", None)],
+        *[("dense", value) for value in (-0.1, 1.1, NAN, True, "1")],
         *[("time_words", value) for value in ("on", "", None, True, 5)],
     ],
 )

@@ -66,3 +66,23 @@ def test_no_model_reads_facts_unless_one_is_named(run, monkeypatch):
     monkeypatch.delenv("RMEM_CHAT_MODEL", raising=False)
     run("remember", "Billing leans on Redis.")
     assert "write chat:MODEL@URL" in run("fact", "read", code=2)
+
+
+def test_links_and_relations_of_an_imported_note_are_facts(run, tmp_path):
+    """An import makes a memory of each section, without the mark of its heading."""
+    (tmp_path / "Billing.md").write_text("# Billing\n\ndepends on:: [[Redis]]\n\n## Help\n\nSee [[Runbook|this]].\n")
+    (tmp_path / "Search.md").write_text("depends on:: [[Billing]]\n")
+    for name in ("Billing.md", "Search.md"):
+        run("import", str(tmp_path / name))
+    found = [one["name"] for one in json.loads(run("graph", "closure", "Search", "depends on", "--json"))]
+    assert found == ["Billing", "Redis"]
+    assert "Redis  1" in run("graph", "closure", "Billing", "depends on")
+    assert "Search" in run("graph", "closure", "Redis", "depends on", "--reverse")
+    assert "Runbook" in run("graph", "about", "Billing", "--relation", "links to")
+
+
+def test_the_history_of_an_entity_is_shown_from_both_sides(run):
+    run("fact", "add", "billing", "runs on", "host 7", "--since", "2026-05-01")
+    run("fact", "add", "billing", "runs on", "host 8", "--since", "2026-07-01")
+    assert "billing" in run("graph", "about", "host 7", "--history")
+    assert "give it or --at" in run("graph", "about", "host 7", "--history", "--at", "2026-06-01", code=2)

@@ -55,6 +55,10 @@ PEACEFUL = [
     "Staging deploys on every push to main.",
     "Production deploys on tags only.",
     "The users table has no foreign keys to orders.",
+    # two commits of pallets/jinja, as they are remembered
+    "start version 3.0.0\nChanged: CHANGES.rst, setup.py, src/jinja2/__init__.py\n"
+    "Changelog: -   Drop support for Python 2.7 and 3.5. -   Bump MarkupSafe dependency to >=1.1.",
+    "start version 3.1.6\nChanged: CHANGES.rst, src/jinja2/__init__.py",
 ]
 AGAINST = {
     "number": ("The session cache expires after 15 minutes.", "The session cache expires after 60 minutes."),

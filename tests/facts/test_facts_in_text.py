@@ -118,6 +118,59 @@ def test_a_hedged_statement_is_at_most_likely() -> None:
     assert only("The capital of France is probably Lyon.").confidence == LIKELY
 
 
+@pytest.mark.parametrize(
+    "text",
+    [  # from public histories
+        "ensure implicit_returning is checked on a Table instance",
+        "Ensure `pycon3` is always normalised to `pycon`",
+        "update CI supported DB versions",
+        "detect map_imperatively() called twice",
+        "WIP adding links to issues",
+        "Support is established for Postgresql, MySQL, Oracle SQL Server and Firebird.",
+        "1534 - Remove previously deprecated code.",
+        "FIX BaseSerializer.from_native has an altered signature",
+        "Put PRWv2 created timestamp ingestion behind feature-flag",
+        "DOC Add links to text/plot_hashing_vs_dict_vectorizer.py example (#26967)",
+        "MNT Remove deprecated pandas.api.types.is_sparse (#26287)",
+        "Correctly replaces revoked certificates",
+        "Implemented contains operator",
+        "put @nexucis has a release shepherd (#13383)",
+        "As 2.0.0 was released in 2014-05-28 it is reasonable to drop any mention.",
+        "Later, dictTypeExpandAllowed was introduced in #7954, which is 6.2.",
+        "Parameter `pnread` was a `ssize_t *`, but `size_t *` is better.",
+        "req.no_body was only initialized in Curl_connect, while HTTP/2 server push adds a handle.",
+        "Client writes a 3 MB key",
+        "The PR contains 5 commits.",
+        "Previously a C++20 requires-clause was only supported on `function` declarations.",
+        "`typeof(col)` returns `blob` confirming binary storage",
+        "`types.Union` was renamed to `types.UnionType` on the HEAD of 3.10 (refs: python/cpython#27342).",
+    ],
+)
+def test_orders_earlier_states_and_parts_of_phrases_are_never_sure(text: str) -> None:
+    assert [fact for fact in facts_in(memory(text)) if fact.confidence >= SURE] == []
+
+
+def test_what_opens_a_sentence_is_no_part_of_the_subject() -> None:
+    assert triples("MNT `_weighted_percentile` supports np.nan values (#29034)")[0][0] == "_weighted_percentile"
+    assert triples("However, GIF support was broken by #6178.")[0][0] == "GIF support"
+
+
+def test_an_adverb_is_no_part_of_the_subject() -> None:
+    assert triples("GHA/appveyor-status already uses `GH_TOKEN`.") == [("GHA/appveyor-status", "uses", "GH_TOKEN")]
+
+
+def test_quoted_names_in_a_list_are_objects_of_their_own() -> None:
+    text = "`*-members` also includes `inherited-members` and `exclude-members` which are not dealt with."
+    assert triples(text) == [
+        ("*-members", "includes", "inherited-members"),
+        ("*-members", "includes", "exclude-members"),
+    ]
+
+
+def test_a_class_ends_before_the_participle_that_describes_it() -> None:
+    assert triples("PATCH is a proposed standard described by RFC 5789:") == [("PATCH", "is a", "proposed standard")]
+
+
 def test_a_verb_that_nobody_listed_is_likely() -> None:
     found = only("Ada Lovelace translated the memoir of Menabrea.")
     assert (found.subject, found.relation, found.confidence) == ("Ada Lovelace", "translated", LIKELY)

@@ -56,6 +56,17 @@ def test_wordings_of_one_relation_meet_and_so_do_both_of_its_sides(brain, graph)
     assert [fact.subject for fact in graph.facts(relation="owner", object="Ann Lee")] == ["Billing"]
 
 
+def test_every_question_takes_a_relation_from_either_side(brain, graph):
+    brain.remember("Ann Lee owns Billing. Billing owns Redis.")  # stored as the owners of Billing and Redis
+    assert [one.name for one in graph.neighbours("Ann Lee", relations="owns", direction="out")] == ["Billing"]
+    assert [one.name for one in graph.neighbours("Billing", relations="owns", direction="in")] == ["Ann Lee"]
+    assert [one.name for one in graph.neighbours("Billing", relations="owner", direction="out")] == ["Ann Lee"]
+    assert graph.closure("Ann Lee", "owns") == [("Billing", 1), ("Redis", 2)]
+    assert graph.closure("Redis", "owns", direction="in") == [("Billing", 1), ("Ann Lee", 2)]
+    (path,) = graph.paths("Ann Lee", "Redis", relations=["owns"])
+    assert path.names == ("Ann Lee", "Billing", "Redis")
+
+
 def test_what_was_true_and_what_was_believed_are_two_questions(graph):
     graph.declare("lives in", single=True)
     graph.add("ann", "lives in", "Oslo", since="2026-01-01")
@@ -241,6 +252,19 @@ def test_bad_input_is_refused_and_nothing_is_written(brain, graph):
     with pytest.raises(InputError, match="fact must be"):
         graph.undo("no-number")
     assert brain.count() == 1
+
+
+def test_questions_about_nothing_are_refused(graph):
+    graph.add("a", "uses", "b")
+    for ask in (
+        lambda: graph.neighbours(None),
+        lambda: graph.closure(None, "uses"),
+        lambda: graph.timeline(None),
+        lambda: graph.paths(None, "b"),
+        lambda: graph.paths("a", None),
+    ):
+        with pytest.raises(InputError):
+            ask()
 
 
 def test_a_filter_limits_what_is_shown(graph):

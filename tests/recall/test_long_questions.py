@@ -14,6 +14,20 @@ Steps to reproduce: start the container, mount the volume, wait until the schedu
 the queue worker, and look at the terminal. I expected the same as without a pipe. The proxy logs nothing unusual, the
 certificates are valid, and the retries and timeout of the configuration file are respected by every other command."""
 
+NAMES = [
+    "main",
+    "start",
+    "load",
+    "connect",
+    "receive",
+    "decode",
+    "dispatch",
+    "handle",
+    "validate",
+    "normalise",
+    "convert",
+]
+
 
 def test_a_pasted_report_is_ranked_by_what_it_says_first():
     with Brain(":memory:") as brain:
@@ -26,6 +40,20 @@ def test_a_pasted_report_is_ranked_by_what_it_says_first():
             ]
         )
         assert brain.recall(REPORT, k=1)[0].text.startswith("Keep colours")
+
+
+def test_every_line_of_a_pasted_output_counts():
+    frames = [f'  File "app/{name}.py", line {at}, in {name}\n    {name}(value)' for at, name in enumerate(NAMES, 10)]
+    output = "\n".join(["Traceback (most recent call last):", *frames, "ValueError: column 'price' holds text"])
+    with Brain(":memory:") as brain:
+        brain.remember_many(
+            [
+                {"text": "The most recent calls are listed last in the log of the call centre"},
+                {"text": "A price column that holds text is refused: convert and normalise values before validate"},
+                {"text": "Open the settings before the window"},
+            ]
+        )
+        assert brain.recall(output, k=1)[0].text.startswith("A price column")
 
 
 @pytest.mark.parametrize("count", [0, 1, 24])

@@ -358,6 +358,9 @@ def test_what_has_faded_is_pruned_and_restored(admin, client_for, server):
     told = admin.post(f"{W}/maintenance", json={**policy, "dry_run": True}).json()
     assert [one["memory_id"] for one in told["pruned"]] == old
     assert admin.get(f"{W}/stats").json()["memories"] == 3
+    short = admin.post(f"{W}/maintenance", json={**policy, "dry_run": True, "limit": 0}).json()
+    assert (short["pruned"], short["pruned_count"]) == ([], len(told["pruned"]))
+    assert admin.post(f"{W}/maintenance", json={**policy, "dry_run": True, "limit": -1}).status_code == 400
     admin.post(f"{W}/maintenance", json=policy).raise_for_status()
     assert [one["memory_id"] for one in admin.get(f"{W}/pruned").json()["memories"]] == old
     back = admin.post(f"{W}/restore", json={"ids": [*old, "nobody"]}).json()

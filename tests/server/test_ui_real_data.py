@@ -220,3 +220,53 @@ def test_health_finds_nothing_wrong(window, team):
     figures = page.locator(".figures").first.inner_text()
     assert f"{stats['memories']:,}" in figures
     assert "2011-06-24" in figures
+
+
+def test_the_inbox_compares_what_agents_wrote_and_no_commits_with_each_other(admin, server, tmp_path):
+    """An agent notes the subject of each commit, and one thing that turns one of them around."""
+    subprocess.run(["git", "clone", "-q", BUNDLE, tmp_path / "clone"], check=True)
+    subprocess.run(
+        ["git", "remote", "set-url", "origin", f"https://{REPOSITORY}.git"], cwd=tmp_path / "clone", check=True
+    )
+    admin.get(f"{W}/stats").raise_for_status()
+    (file,) = (path for path in server.settings.data.rglob("*.db") if path.parent.parent == server.settings.data)
+    with Brain(file) as brain:
+        import_git(brain, tmp_path / "clone")
+    asked = {"repository": REPOSITORY}
+    first = admin.get(f"{W}/coding/review", params=asked).json()
+    assert (first["contradictions"], first["duplicates"], first["compared"], first["next_cursor"]) == ([], [], 0, None)
+
+    log = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=tmp_path / "clone", check=True, capture_output=True, text=True
+    )
+    subjects = list(dict.fromkeys(log.stdout.splitlines()))
+    shared = {"type": "decision", "agent": "reader", "place": f"repo:{REPOSITORY}"}
+    shared |= {"tags": {"state": "current", "scope": "repository"}}
+    turned = "do not change default intermediate hash from SHA-1 to SHA-512"
+    notes = [{"text": text, "when": 1e9 + at // 3, **shared} for at, text in enumerate([turned, *subjects])]
+    ids = admin.post(f"{W}/memories", json=notes).json()["ids"]
+    admin.post(f"{W}/maintenance", json={"agent": "reader"}).raise_for_status()
+    assert admin.get(f"{W}/memories/{ids[0]}").json()["tier"] != "stm", "it has a smaller vector now"
+    pages, cursor = [], None
+    while not pages or cursor is not None:
+        pages.append(admin.get(f"{W}/coding/review", params={**asked, "cursor": cursor} if cursor else asked).json())
+        cursor = pages[-1]["next_cursor"]
+    assert max(page["compared"] for page in pages) == 100
+    assert sum(page["compared"] for page in pages) == len(notes)
+    against = {(pair["older"]["text"].partition("\n")[0], pair["newer"]["text"].partition("\n")[0])
+               for page in pages for pair in page["contradictions"]}  # fmt: skip
+    assert {older for older, _ in against} | {newer for _, newer in against} == {turned, SHA_512}, against
+
+
+def test_a_page_says_that_it_loads_until_the_store_is_read(window):
+    held = []
+    window.page.goto("about:blank")
+    window.page.route("**/stats", lambda route: held.append(route))
+    window.page.goto(f"{window.url}#/health")
+    loading = window.page.locator("main").get_by_text("Loading…")
+    eventually(lambda: loading.is_visible() and held)
+    for route in held:
+        route.continue_()
+    window.page.get_by_role("heading", name="Health").wait_for()
+    window.page.unroute("**/stats")
+    assert not loading.is_visible()

@@ -55,7 +55,7 @@ def test_another_dictionary_is_used_from_the_next_body_on():
     one, two = train(BODIES), train([(f"wholly other words {n} {n * 7}", {"at": n}) for n in range(1000)])
     both = codec(one, two)
     for data in (one, two, b"", one):
-        both.use(dictionary_number(data), lambda data=data: data)
+        both.use_dictionary(dictionary_number(data), lambda data=data: data)
         packed = both.pack(*BODIES[5])
         assert dictionary_of(packed) == dictionary_number(data)
         assert both.unpack(packed) == BODIES[5]

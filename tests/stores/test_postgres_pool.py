@@ -49,8 +49,8 @@ def test_one_pool_serves_both_and_settings_stay_with_their_side(both, postgres_u
     for _ in range(3):
         assert store.read(lambda connection: shown(connection.raw.execute)) == memories
         assert engine._link.read(OWN, lambda connection: shown(connection.execute)) == tables
-        assert engine._link.look(lambda connection: shown(connection.execute)) == tables
-    assert engine._link.look(lambda connection: backend(connection.execute)) == first
+        assert engine._link.read_directly(lambda connection: shown(connection.execute)) == tables
+    assert engine._link.read_directly(lambda connection: backend(connection.execute)) == first
 
 
 def test_the_pool_ends_with_its_last_user(postgres_url):

@@ -275,7 +275,7 @@ def test_deletions_are_forgotten_and_late_readers_still_right(docs):
     late = docs.changes("docs", ["title"], early.version)
     postgres_changes.forget(docs._link, docs._tenant, "docs", kept=2)
     docs.run(plan("DELETE FROM docs WHERE docs.title = 'g'"))
-    held = docs._link.look(
+    held = docs._link.read_directly(
         lambda connection: connection.execute(
             "SELECT count(*) FROM remanence.table_deletions WHERE tenant = %s", [docs._tenant.name]
         ).fetchone()

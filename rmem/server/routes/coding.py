@@ -3,8 +3,10 @@ the user's own store (`rmem ui`) sessions and clones on this machine are read to
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -36,10 +38,10 @@ from ...team.notes import Experience
 from ...team.sessions import NO_SESSIONS, Sessions, SessionState
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import Document, memory_document
+from ..bodies import Document, cursor_of, memory_document, parts_of
 from ..exchange import body_schema, json_body, json_response
 from ..ownership import check_change, is_visible, visible
-from .answers import RUNNING
+from .answers import RUNNING, Cursor
 
 router = APIRouter(prefix="/workspaces/{workspace}/coding", tags=["team"], responses=RUNNING)
 
@@ -49,7 +51,7 @@ Named = Annotated[
     str | None, Query(max_length=512, description="The id of a repository; all that is not of one without.")
 ]
 _LISTED = 2000  # memories among which repositories are looked for
-_COMPARED = 500  # memories that a review compares with others
+_COMPARED, _READ = 100, 1000  # memories that a page of the review compares with others, and reads to find them
 _INBOX = 50  # of each kind
 _LEDGER_DAYS, _LEDGER = 30, 20_000  # days, and entries of the audit log
 _TOLD = 300  # characters of a memory in a line of a briefing
@@ -286,21 +288,25 @@ def _event(when: float, kind: str, text: str, memory: Memory | None = None) -> D
 
 
 @router.get("/review", response_model=documents.ReviewAnswer, summary="Memories to review")
-async def inbox(access: Reader, repository: Named = None) -> Response:
-    """Pairs that contradict each other or say the same (among the newest memories), memories about files that are gone
-    or changed a lot (where the clone is on this machine), and statements of yours that may be rules."""
-    return json_response(await access.read(_inbox, access, repository))
+async def inbox(access: Reader, repository: Named = None, cursor: Cursor = None) -> Response:
+    """Pairs that contradict each other or say the same, memories about files that are gone or changed a lot (where the
+    clone is on this machine), and statements of yours that may be rules. A page compares at most a hundred memories
+    that people and agents wrote, the newest first, with all others; `compared` says how many. Further pages, by
+    `cursor`, have only pairs."""
+    return json_response(await access.read(_inbox, access, repository, cursor))
 
 
-def _inbox(access: Access, named: str | None) -> Document:
+def _inbox(access: Access, named: str | None, cursor: str | None) -> Document:
     team, place = _team(access), _place(access, named)
     found: dict[bool, list[Document]] = {False: [], True: []}
-    for pair in review.pairs(team, place, _COMPARED):
-        listed = found[pair.is_same]
-        if len(listed) < _INBOX and not review.is_dismissed(team, pair.older.id, pair.why, pair.newer.id):
+    where = review.comparable(team, place)
+    compared, following = _next_to_compare(access, where, cursor)
+    for pair in review.pairs(access.brain, compared, where):
+        if not review.is_dismissed(team, pair.older.id, pair.why, pair.newer.id):
             older, newer = memory_document(pair.older.memory), memory_document(pair.newer.memory)
-            listed.append({"older": older, "newer": newer, "why": pair.why})
-    old = review.out_of_date(team, place, _INBOX) if isinstance(place, Repository) else []
+            found[pair.is_same].append({"older": older, "newer": newer, "why": pair.why})
+    is_first = cursor is None
+    old = review.out_of_date(team, place, _INBOX) if is_first and isinstance(place, Repository) else []
     return {
         "contradictions": found[False],
         "duplicates": found[True],
@@ -309,8 +315,32 @@ def _inbox(access: Access, named: str | None) -> Document:
             for item in old
             if not review.is_dismissed(team, item.id, item.stale)
         ],
-        "waiting": [memory_document(item.memory) for item in review.undecided(team, _INBOX)],
+        "waiting": [memory_document(item.memory) for item in review.undecided(team, _INBOX)] if is_first else [],
+        "compared": len(compared),
+        "next_cursor": following,
     }
+
+
+def _next_to_compare(access: Access, where: Filter, cursor: str | None) -> tuple[list[Memory], str | None]:
+    """Return up to a page of memories that were not imported, newest first, and where the next page begins: a time, and
+    how many memories of that time were read."""
+    chosen: list[Memory] = []
+    rest, edge, skipped = where, math.inf, 0
+    if cursor is not None:
+        edge, skipped = parts_of(cursor, 2)
+        rest = replace(where, until=checks.moment("cursor", edge))
+    read = access.brain.memories(rest, limit=_READ, offset=checks.whole("cursor", skipped))
+    for memory in read:
+        if len(chosen) == _COMPARED:
+            break
+        skipped = skipped + 1 if memory.timestamp == edge else 1
+        edge = memory.timestamp
+        if not Experience(memory).is_imported:
+            chosen.append(memory)
+    else:
+        if len(read) < _READ:
+            return chosen, None
+    return chosen, cursor_of(edge, skipped)
 
 
 @router.post(

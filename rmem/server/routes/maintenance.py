@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,7 +36,8 @@ async def maintenance(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
     form: Annotated[Document, Depends(json_body(forms.MaintenanceForm, "maintenance"))],
 ) -> Response:
-    """What is pruned can be restored for a grace period; `grace_days: 0`, for good at once, needs the role ADMIN."""
+    """What is pruned can be restored for a grace period; `grace_days: 0`, for good at once, needs the role ADMIN. The
+    answer lists what is pruned, as far as the caller may see it, the most faded first, at most `limit`."""
     dry_run = checks.flag("dry_run", form.get("dry_run", False))
     policy = None if form.get("prune") is None else ForgettingPolicy.of(form["prune"])
     if policy is not None:
@@ -43,21 +45,26 @@ async def maintenance(
             raise InputError("prune must have below, max_count or max_bytes", field="prune")
         if not policy.grace_days:
             access.need(Role.ADMIN)
-    return json_response(await access.write(_maintain, access, form.get("agent"), policy, dry_run))
+    limit = None if form.get("limit") is None else checks.whole("limit", form["limit"])
+    return json_response(await access.write(_maintain, access, form.get("agent"), policy, dry_run, limit))
 
 
-def _maintain(access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool) -> Document:
+def _maintain(
+    access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool, limit: int | None
+) -> Document:
     if agent is not None:
         checks.name("agent", agent)
     with config.acting(access.member, access.token_id):
         planned = [] if policy is None else access.brain.prune(policy, dry_run=True)
-        hidden = {key for key, _ in planned if not is_known(access, key)}  # asked now: once pruned, nobody knows
+        # asked now: once pruned, nobody knows
+        listed = set(islice((key for key, _ in planned if is_known(access, key)), limit))
         pruned = planned if policy is None or dry_run else access.brain.prune(policy)
         agents = access.agents
         moved = agents.plan_memory_maintenance(agent) if dry_run else agents.force_memory_maintenance(agent)
     return {
         **moved,
-        "pruned": [{"memory_id": key, "retention": retained} for key, retained in pruned if key not in hidden],
+        "pruned": [{"memory_id": key, "retention": retained} for key, retained in pruned if key in listed],
+        "pruned_count": len(pruned),
         "dry_run": dry_run,
     }
 

@@ -1,7 +1,7 @@
 // Agents and tiers: what each agent holds where, what moves and what fades, and how well recall does in use.
 
 import {byTier, lines, shares} from "./chart.js";
-import {TIERS, bytes, confirmed, count, day, field, h, later, plural, problem, replace, say, table, told, when} from "./dom.js";
+import {TIERS, bytes, confirmed, count, day, field, h, later, plural, problem, replace, say, table, told, waiting, when} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Agents`;
@@ -88,6 +88,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
     }
 
     async function drawNext() {
+      replace(next, waiting(t`Looking at all memories…`));
       const found = await workspace.send("POST", "retention", {policy: policy(), limit: LISTED});
       if (!isCurrent()) return;
       replace(next, shares(t`Memories by retention`, Object.fromEntries(found.bins.map((n, at) => [`${at / 10} – ${(at + 1) / 10}`, n])),
@@ -99,10 +100,11 @@ export async function show({content, parameters, workspace, address, isCurrent})
 
     async function run() {
       try {
-        const {pruned} = await workspace.send("POST", "maintenance", {prune: policy(), dry_run: true});
-        replace(tried, h("p", null, t`${plural(pruned.length, t`memory`, t`memories`)} would be pruned; nothing was removed. `,
-          pruned.length > 0 && h("button", {class: "danger", onclick: () => apply(pruned.length)}, t`Apply…`)),
-        pruned.length > 0 && table([t`memory`, t`retention`], pruned.slice(0, LISTED).map(one =>
+        replace(tried, waiting(t`Trying the policy on all memories…`));
+        const {pruned, pruned_count: number} = await workspace.send("POST", "maintenance", {prune: policy(), dry_run: true, limit: LISTED});
+        replace(tried, h("p", null, t`${plural(number, t`memory`, t`memories`)} would be pruned; nothing was removed. `,
+          number > 0 && h("button", {class: "danger", onclick: () => apply(number)}, t`Apply…`)),
+        pruned.length > 0 && table([t`memory`, t`retention`], pruned.map(one =>
           [h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id), one.retention.toFixed(3)]), t`Would be pruned`));
       } catch (error) {
         replace(tried, problem(error));
@@ -114,8 +116,8 @@ export async function show({content, parameters, workspace, address, isCurrent})
       if (!await confirmed(t`Prune ${plural(number, t`memory`, t`memories`)}?`, [days ? t`They can be restored for ${days} days.` :
         t`They cannot be brought back.`], t`Prune`)) return;
       try {
-        const {pruned} = await workspace.send("POST", "maintenance", {prune: policy()});
-        replace(tried, h("p", null, t`${plural(pruned.length, t`memory`, t`memories`)} pruned. `, h("a", {href: address("health")}, t`Restore`)));
+        const done = await workspace.send("POST", "maintenance", {prune: policy(), limit: 0});
+        replace(tried, h("p", null, t`${plural(done.pruned_count, t`memory`, t`memories`)} pruned. `, h("a", {href: address("health")}, t`Restore`)));
         await draw();
       } catch (error) {
         replace(tried, problem(error));

@@ -1,7 +1,7 @@
 // Logging in, and which page is shown. Every page has an address: #/search?q=…, #/memory?id=…, …
 
 import {Workspace, get, logIn, logOut, onEnd} from "./api.js";
-import {field, h, problem, replace, say} from "./dom.js";
+import {field, h, problem, replace, say, waiting} from "./dom.js";
 import * as agents from "./agents.js";
 import * as coding from "./coding.js";
 import * as graph from "./graph.js";
@@ -45,7 +45,7 @@ async function show() {
   };
   drawBar(name);
   document.title = t`${page.title} – Remanence`;
-  const content = h("div", {class: "page"});
+  const content = h("div", {class: "page"}, waiting(t`Loading…`));
   replace(main, content);
   if (!chosen) {
     tellOfNone(content);
@@ -103,6 +103,7 @@ function askForToken(error) {
 }
 
 async function begin() {
+  replace(main, waiting(t`Loading…`));
   try {
     const answer = await get("workspaces", {limit: 1000});
     workspaces = answer.workspaces.map(one => new Workspace(one.name, one.role));

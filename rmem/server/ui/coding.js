@@ -16,7 +16,7 @@ export async function show(page) {
   const known = repositories.map(one => one.id);
   const chosen = parameters.get("repository") ?? (known.includes(here) ? here : known[0]) ?? "";
   const view = parameters.get("view") in VIEWS ? parameters.get("view") : "told";
-  const box = h("input", {value: chosen, list: "repositories", autocomplete: "off", spellcheck: "false"});
+  const box = h("input", {class: "long", value: chosen, list: "repositories", autocomplete: "off", spellcheck: "false"});
   const part = h("div");
   replace(content, h("h1", null, title),
     h("form", {class: "row", onsubmit: event => {
@@ -79,7 +79,7 @@ const considered = (found, address) => [h("h3", null, t`Considered`), found.cons
 // The inbox: every item has actions, each with a key.
 
 async function drawInbox(part, repository, {workspace, address, isCurrent}) {
-  const found = await workspace.get("coding/review", {repository});
+  let found = await workspace.get("coding/review", {repository}), compared = found.compared;
   if (!isCurrent()) return;
   const decide = (action, memory_id, more = {}) => workspace.send("POST", "coding/review", {action, memory_id, ...more});
   const forget = async memory => await confirmed(t`Forget this memory for good?`, [memory.text.slice(0, 200)], t`Forget`) &&
@@ -91,7 +91,7 @@ async function drawInbox(part, repository, {workspace, address, isCurrent}) {
       ["o", t`The older holds`, () => decide("supersede", newer, {other: older})],
       ["x", t`Leave both`, () => decide("dismiss", older, {other: newer, why: one.why})]]};
   };
-  let items = [
+  const listed = () => [
     ...found.contradictions.map(one => ({kind: t`Contradiction`, ...pair(one)})),
     ...found.waiting.map(one => ({kind: t`A rule?`, why: t`You said it; nobody is told of it yet.`, memories: [one], actions: [
       ["a", t`Accept as a rule`, () => decide("accept", one.memory_id)], ["f", t`Forget`, () => forget(one)]]})),
@@ -100,21 +100,39 @@ async function drawInbox(part, repository, {workspace, address, isCurrent}) {
       ["f", t`Forget`, () => forget(one.memory)]]})),
     ...found.duplicates.map(one => ({kind: t`Duplicate`, ...pair(one)})),
   ];
+  let items = listed();
   let at = 0;
   const list = h("div"), left = h("p", {class: "note", "aria-live": "polite"});
-  replace(part, left, h("p", {class: "note"}, t`j and k go down and up; each action has its key.`), list);
+  const further = h("button", {onclick: goOn}, t`Compare earlier ones`);
+  replace(part, left, items.length > 0 && h("p", {class: "note"}, t`j and k go down and up; each action has its key.`), list, further);
   draw();
   addEventListener("keydown", pressed);
 
   function draw() {
-    left.textContent = items.length ? t`${plural(items.length, t`thing`, t`things`)} to look at.` :
-      t`Nothing contradicts, nothing is doubled or out of date, and no rule waits.`;
+    further.hidden = !found.next_cursor;
+    left.textContent = `${items.length ? t`${plural(items.length, t`thing`, t`things`)} to look at.` :
+      t`Nothing contradicts, nothing is doubled or out of date, and no rule waits.`} ${found.next_cursor ?
+      t`The newest ${count(compared)} that people and agents wrote were compared.` : ""}`;
     at = Math.max(0, Math.min(at, items.length - 1));
     replace(list, items.map((item, number) => h("section", {class: "item", tabindex: -1, "aria-current": number === at && "true",
       "aria-label": item.kind, onfocusin: () => choose(number, false)}, h("h3", null, item.kind, " ", h("small", null, item.why)),
     item.memories.map(one => card(one, address)),
     workspace.mayWrite && h("div", {class: "row"}, item.actions.map(([key, label, act]) =>
       h("button", {onclick: () => run(item, act)}, label, " ", h("kbd", null, key)))))));
+  }
+
+  async function goOn() { // the same pair is found from both of its sides
+    further.disabled = true;
+    try {
+      found = await workspace.get("coding/review", {repository, cursor: found.next_cursor});
+      compared += found.compared;
+      const key = item => item.memories.map(one => one.memory_id).join(" "), known = new Set(items.map(key));
+      items.push(...listed().filter(item => !known.has(key(item))));
+      if (isCurrent()) draw();
+    } catch (error) {
+      say(error.message);
+    }
+    further.disabled = false;
   }
 
   function choose(number, focus) {
@@ -153,7 +171,8 @@ async function drawSessions(part, repository, {parameters, workspace, address, i
   if (session) return drawReplay(part, repository, session, {workspace, address, isCurrent});
   const {sessions, total} = await workspace.get("sessions", {place: repository && `repo:${repository}`, limit: 100});
   if (!isCurrent()) return;
-  replace(part, h("p", {class: "note"}, plural(total, t`session`, t`sessions`)), sessions.length > 0 && table(
+  replace(part, h("p", {class: "note"}, total ? plural(total, t`session`, t`sessions`) :
+    t`No session has remembered anything of this repository yet. Agents that rmem install connects do so.`), sessions.length > 0 && table(
     [t`from`, t`to`, t`agent`, t`session`, t`memories`], sessions.map(one => [when(one.start), when(one.end), one.agent,
       h("a", {href: address("coding", {repository, view: "sessions", session: one.session})}, one.session),
       count(one.memories)]), t`Sessions`));

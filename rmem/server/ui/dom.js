@@ -39,6 +39,17 @@ export function replace(element, ...children) {
 
 export const problem = error => h("p", {class: "problem", role: "alert"}, error.message);
 
+/** A line for as long as something takes; after two seconds it counts them. */
+export function waiting(text) {
+  const line = h("p", {class: "note", role: "status"}, text), seconds = h("span", {"aria-hidden": "true"}), began = Date.now();
+  line.append(" ", seconds);
+  const timer = setInterval(() => {
+    if (!line.isConnected) clearInterval(timer);
+    else if (Date.now() - began >= 2000) seconds.textContent = t`${Math.round((Date.now() - began) / 1000)} s`;
+  }, 500);
+  return line;
+}
+
 /** Tell in a part of a page why it could not be drawn; the other parts stay. */
 export const told = (part, drawing) => drawing.catch(error => replace(part, problem(error)));
 

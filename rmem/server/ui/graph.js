@@ -4,7 +4,7 @@ import {CHART_WIDTH, count, field, h, later, plural, problem, replace, s, told} 
 import {t} from "./text.js";
 
 export const title = t`Graph`;
-const WIDTH = CHART_WIDTH, HEIGHT = 440, MOST = 30, STEPS = 200;
+const WIDTH = CHART_WIDTH, HEIGHT = 440, MOST = WIDTH < 500 ? 14 : 30, STEPS = 200, NAME = 20, ROOM = 90, CROWD = 12;
 
 export async function show({content, parameters, workspace, address, note, isCurrent}) {
   const asked = {entity: parameters.get("entity") ?? "", at: parameters.get("at") ?? "", goal: parameters.get("goal") ?? ""};
@@ -162,12 +162,13 @@ function place(nodes, facts) {
 }
 
 function draw(nodes, facts, red, expand) {
+  const isCrowded = facts.size > CROWD; // the list below names the relations, and so does each line that is pointed at
   const lines = [...facts.values()].map(({fact, ends}) => {
     const [a, b] = ends.map(end => nodes.get(end));
     if (!a || !b) return null;
     return s("g", {class: red.has(fact.id) ? "edge bad" : "edge"}, s("title", null, sentence(fact)),
       s("line", {x1: a.x, y1: a.y, x2: b.x, y2: b.y, "marker-end": "url(#arrow)"}),
-      s("text", {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 3, "text-anchor": "middle"}, short(fact.relation, 22)));
+      isCrowded ? null : s("text", {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 3, "text-anchor": "middle"}, short(fact.relation, 22)));
   });
   const points = [...nodes.values()].map(node => {
     const open = node.value || node.open;
@@ -176,11 +177,17 @@ function draw(nodes, facts, red, expand) {
       role: open ? undefined : "button", "aria-label": open ? undefined : t`Show what is connected with ${node.name}`,
       onclick: act, onkeydown: event => { if (event.key === "Enter") act(); }},
     s("title", null, node.name), s("circle", {cx: node.x, cy: node.y, r: node.fixed ? 9 : 6}),
-    s("text", {x: node.x, y: node.y > HEIGHT / 2 + 1 ? node.y + 19 : node.y - 11, "text-anchor": "middle"}, short(node.name, 26)));
+    s("text", {y: node.y > HEIGHT / 2 + 1 ? node.y + 19 : node.y - 11, ...beside(node.x)}, short(node.name, NAME)));
   });
   return s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": t`Facts as a graph; they are listed below`},
     s("defs", null, s("marker", {id: "arrow", viewBox: "0 0 8 8", refX: 15, refY: 4, markerWidth: 7, markerHeight: 7,
       orient: "auto"}, s("path", {d: "M0 0 8 4 0 8z"}))), lines, points);
+}
+
+/** Where a name stands so that no edge of the picture cuts it. */
+function beside(x) {
+  if (x < ROOM) return {x: x - 54, "text-anchor": "start"};
+  return x > WIDTH - ROOM ? {x: x + 54, "text-anchor": "end"} : {x, "text-anchor": "middle"};
 }
 
 const short = (text, most) => text.length > most ? `${text.slice(0, most - 1)}…` : text;

@@ -1,7 +1,7 @@
 // Tables: what there is, a box for SQL with what was asked before, answers as a table and as CSV.
 
 import {lines, shares} from "./chart.js";
-import {count, field, h, plural, problem, replace, say, table} from "./dom.js";
+import {count, field, h, plural, problem, replace, say, table, waiting} from "./dom.js";
 import {t} from "./text.js";
 
 export const title = t`Tables`;
@@ -11,7 +11,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
   const {tables} = await workspace.get("tables", {limit: 1000});
   if (!isCurrent()) return;
   const box = h("textarea", {rows: 5, spellcheck: "false", value: parameters.get("sql") ??
-    (tables.length ? `SELECT * FROM ${quoted(tables[0].table_name)} LIMIT 100` : "")});
+    `SELECT * FROM ${tables.length ? quoted(tables[0].table_name) : "facts"} LIMIT 100`});
   const before = h("select", {onchange: () => { if (before.value) box.value = before.value; }});
   const result = h("section", {"aria-label": t`Answer`, "aria-live": "polite"});
   replace(content, h("h1", null, t`Tables`), tables.length ? tables.map(described) : empty(),
@@ -36,7 +36,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
 
   async function run() {
     note({sql: box.value.length < 2000 ? box.value : ""});
-    replace(result, h("p", {class: "note"}, t`Running…`));
+    replace(result, waiting(t`Running…`));
     const started = performance.now();
     try {
       const told = await workspace.send("POST", "tables/query", {query: box.value});
@@ -100,5 +100,6 @@ function cell(value) {
 
 function empty() {
   return h("div", null, h("p", null, t`There are no tables yet. Make one here, or in a shell:`),
-    h("p", null, h("code", null, "rmem sql \"CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, body TEXT)\"")));
+    h("p", null, h("code", null, "rmem sql \"CREATE TABLE notes (id BIGSERIAL PRIMARY KEY, body TEXT)\"")),
+    h("p", {class: "note"}, t`The facts of the graph can be asked for in SQL, too: they are the table facts.`));
 }

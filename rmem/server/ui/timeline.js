@@ -167,7 +167,7 @@ function draw(told, zoom, sessions, choose) {
         height: high});
     }));
   });
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map(part => {
+  const ticks = (WIDTH < 500 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map(part => {
     const time = told.start + span * part;
     return s("text", {x: WIDTH * part, y: HEIGHT - 6, "text-anchor": part === 0 ? "start" : part === 1 ? "end" : "middle"},
       span > 4 * 86400 ? day(time) : when(time));

@@ -25,7 +25,7 @@ CHANGES_FROM = 8192  # changes since the oldest segment after which all are pack
 CHANGES_KEPT = 4096  # entries of the change log that are kept for other processes
 
 
-class Owner(NamedTuple):
+class SegmentOwner(NamedTuple):
     """The owner of segments: the tables that hold them, and the columns that select them."""
 
     segments: str
@@ -42,13 +42,13 @@ class Owner(NamedTuple):
         return tuple(value for _, value in self.key)
 
 
-MEMORIES = Owner("segments", "segment_arrays")
+MEMORIES = SegmentOwner("segments", "segment_arrays")
 
 Span = tuple[int, int, int, int]
 """first_seq, last_seq, rows, changes."""
 
 
-def chain_of(connection: sqlite3.Connection, owner: Owner = MEMORIES) -> list[Span]:
+def chain_of(connection: sqlite3.Connection, owner: SegmentOwner = MEMORIES) -> list[Span]:
     """Return the segments that follow one another from the first row."""
     chain: list[Span] = []
     spans = f"SELECT first_seq, last_seq, rows, changes FROM {owner.segments} WHERE {owner.own} ORDER BY first_seq"
@@ -98,7 +98,7 @@ def load_chain(
     connection: sqlite3.Connection,
     absorb: Callable[[Segment], None],
     sound: Callable[[Segment], bool] | None = None,
-    owner: Owner = MEMORIES,
+    owner: SegmentOwner = MEMORIES,
 ) -> Loaded:
     """Pass the segments to `absorb` one after the other, up to the first unusable one."""
     chain = chain_of(connection, owner)
@@ -120,7 +120,7 @@ def read(
     connection: sqlite3.Connection,
     span: Span,
     sound: Callable[[Segment], bool] | None = None,
-    owner: Owner = MEMORIES,
+    owner: SegmentOwner = MEMORIES,
 ) -> Segment:
     """Read and check one segment; BadSegment if it is unusable."""
     own = f"{owner.own} AND first_seq = ?"
@@ -130,13 +130,13 @@ def read(
     return segments.read(*span, head, arrays, sound)
 
 
-def _blob(connection: sqlite3.Connection, owner: Owner, rowid: int) -> bytes:
+def _blob(connection: sqlite3.Connection, owner: SegmentOwner, rowid: int) -> bytes:
     """Read one array by incremental I/O: a SELECT would copy it twice."""
     with connection.blobopen(owner.arrays, "data", rowid, readonly=True) as blob:
         return blob.read()
 
 
-def next_span(connection: sqlite3.Connection, last: int, owner: Owner = MEMORIES) -> tuple[int, int] | None:
+def next_span(connection: sqlite3.Connection, last: int, owner: SegmentOwner = MEMORIES) -> tuple[int, int] | None:
     """Return the rows from the last segment up to `last`, with as many of the newest segments as it is time to merge
     in."""
     chain = chain_of(connection, owner)
@@ -147,14 +147,16 @@ def next_span(connection: sqlite3.Connection, last: int, owner: Owner = MEMORIES
     return chain[-taken][0] if taken else covered + 1, last
 
 
-def outdated(connection: sqlite3.Connection, changes: int, most: int, owner: Owner = MEMORIES) -> list[tuple[int, int]]:
+def outdated(
+    connection: sqlite3.Connection, changes: int, most: int, owner: SegmentOwner = MEMORIES
+) -> list[tuple[int, int]]:
     """Return the spans of all segments, if more than `most` changes came since they were packed."""
     chain = chain_of(connection, owner)
     behind = changes - min((span[3] for span in chain), default=changes)
     return [span[:2] for span in chain] if behind > most else []
 
 
-def save(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORIES) -> None:
+def save(connection: sqlite3.Connection, segment: Segment, owner: SegmentOwner = MEMORIES) -> None:
     """Replace the segments that a segment covers. Do nothing if another process has written a newer one."""
     chain = chain_of(connection, owner)
     starts = {span[0] for span in chain} | {chain[-1][1] + 1 if chain else 1}
@@ -164,7 +166,7 @@ def save(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORI
     _insert(connection, segment, owner)
 
 
-def replace(connection: sqlite3.Connection, segment: Segment, owner: Owner = MEMORIES) -> None:
+def replace(connection: sqlite3.Connection, segment: Segment, owner: SegmentOwner = MEMORIES) -> None:
     """Replace an older segment of the same span; do nothing if there is none."""
     found = connection.execute(
         f"DELETE FROM {owner.segments} WHERE {owner.own} AND first_seq = ? AND last_seq = ? AND changes <= ?",
@@ -182,7 +184,7 @@ def prune_changes(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM changes WHERE n <= ?", (known - CHANGES_KEPT,))
 
 
-def _insert(connection: sqlite3.Connection, segment: Segment, owner: Owner) -> None:
+def _insert(connection: sqlite3.Connection, segment: Segment, owner: SegmentOwner) -> None:
     own = owner.values
     connection.execute(
         f"INSERT INTO {owner.segments} VALUES ({', '.join('?' * (len(own) + 5))})",
@@ -203,7 +205,7 @@ def covering_changes(connection: sqlite3.Connection) -> int | None:
     return None if found is None else found[0]
 
 
-def drop_from(connection: sqlite3.Connection, first_seq: int, owner: Owner = MEMORIES) -> None:
+def drop_from(connection: sqlite3.Connection, first_seq: int, owner: SegmentOwner = MEMORIES) -> None:
     """Delete the segments from a row on."""
     for table in (owner.arrays, owner.segments):
         connection.execute(f"DELETE FROM {table} WHERE {owner.own} AND first_seq >= ?", (first_seq,))

@@ -33,7 +33,7 @@ def use_newest(store: SqlRecords, connection: Connection) -> None:
     found = connection.execute(_NEWEST).fetchone()
     number = 0 if found is None else packing.dictionary_number(bytes(found[1] or b""))
     sql = "SELECT data FROM dictionaries WHERE id = ?"
-    store.codec.use(number, lambda: bytes(connection.execute(sql, (found[0],)).fetchone()[0]))
+    store.codec.use_dictionary(number, lambda: bytes(connection.execute(sql, (found[0],)).fetchone()[0]))
 
 
 def train(store: SqlRecords) -> bytes | None:

@@ -15,7 +15,7 @@ from ...index.analyser import HASH, Terms
 from ...index.numbers import NO_NUMBERS
 from ...index.text_features import SEALED, TextFeatures
 from ..indexed import Derived
-from ..packing import Codec, Written
+from ..packing import Codec, StoredContents
 
 _PLAIN, _PACKED = b"\0", b"\1"  # the format of a value inside its encryption
 
@@ -64,11 +64,11 @@ def check_comparable(encryption: Encryption | None, by: Literal["vectors", "numb
 
 
 def split(
-    text: str, contents: Written, tags: dict[str, str], seal: Seal, level: int, codec: Codec
-) -> tuple[str, Written, dict[str, str], dict[str, bytes]]:
+    text: str, contents: StoredContents, tags: dict[str, str], seal: Seal, level: int, codec: Codec
+) -> tuple[str, StoredContents, dict[str, str], dict[str, bytes]]:
     """Split text, contents and tags into readable values and those to be encrypted."""
 
-    def written(text: str, contents: Written) -> bytes:
+    def written(text: str, contents: StoredContents) -> bytes:
         return _PACKED + codec.pack(text, contents) if level else _PLAIN + _json([text, contents]).encode()
 
     hidden: dict[str, bytes] = {}
@@ -81,7 +81,7 @@ def split(
     return text, contents, tags, hidden
 
 
-def decode_body(value: bytes, codec: Codec) -> tuple[str, Written]:
+def decode_body(value: bytes, codec: Codec) -> tuple[str, StoredContents]:
     """Return the text and contents of a decrypted value."""
     if value[:1] == _PACKED:
         return codec.unpack(value[1:])

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 APPLICATION_ID = 0x524D454D  # "RMEM"
 DURABILITY = {"full": "FULL", "normal": "NORMAL"}
 _MAPPED = 256 << 20  # bytes of a file that are memory-mapped: reads take a third of the time
-_WRITER_PATIENCE = "PRAGMA busy_timeout = 2"  # milliseconds: `patiently` waits
+_WRITER_PATIENCE = "PRAGMA busy_timeout = 2"  # milliseconds: `retry_while_locked` waits
 _WAL_KEPT = 8 << 20  # bytes to which the write-ahead log is truncated after a checkpoint
 _LONG_READ = 1.0  # seconds
 _FORK_PATIENCE = 5.0  # seconds that a fork waits for threads to release their connections
@@ -42,15 +42,16 @@ _inherited: set[tuple[int, int]] = set()  # files (device, inode) for which a fo
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Raise errors of SQLite as ours."""
     try:
         yield
     except sqlite3.Error as error:
-        raise explain(error, path) from error
+        raise translate_error(error, path) from error
 
 
-def explain(error: sqlite3.Error, path: Path) -> StoreError:
+def translate_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """Return the error of ours that says what happened to the file."""
     extended = getattr(error, "sqlite_errorcode", 0)
     code = extended & 0xFF
     # A full disk first fails at the shared-memory file, before anything is written.
@@ -127,7 +128,7 @@ class SqliteFile(Forking):
         if self._writer is None:
             if self._closed:
                 raise closed_error()
-            with explained(self.path):
+            with translate_errors(self.path):
                 self._refuse_inherited()
                 self._writer = self._connect()
                 self._writer.execute(_WRITER_PATIENCE)
@@ -155,7 +156,7 @@ class SqliteFile(Forking):
                 make_file(self.path)
         if (exists and not os.access(self.path, os.W_OK)) or (exists and not os.access(folder, os.W_OK)):
             self.read_only = True
-        with explained(self.path):
+        with translate_errors(self.path):
             connection = self._connect()
             try:
                 self._prepare(connection, exists)
@@ -259,7 +260,7 @@ class SqliteFile(Forking):
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Borrow a reading connection for one thread. It is closed after an error or an interrupt: an unfinished
         statement would keep an old snapshot open."""
-        with explained(self.path):
+        with translate_errors(self.path):
             connection = self._take()
             try:
                 yield connection
@@ -318,9 +319,9 @@ class SqliteFile(Forking):
 
     def begin(self, patience: float) -> None:
         """Begin a transaction of the writing connection; wait for other processes."""
-        self.patiently(lambda: self.writer.execute("BEGIN IMMEDIATE"), patience)
+        self.retry_while_locked(lambda: self.writer.execute("BEGIN IMMEDIATE"), patience)
 
-    def patiently(self, work: Callable[[], Result], patience: float) -> Result:
+    def retry_while_locked(self, work: Callable[[], Result], patience: float) -> Result:
         """Retry `work` while another process holds a lock. SQLite's own waiting backs off more and more, so that a
         process that writes all the time starves the others."""
         deadline = time.monotonic() + patience
@@ -332,7 +333,7 @@ class SqliteFile(Forking):
                     raise
             time.sleep(0.0005 + time.perf_counter_ns() % 3500 / 1e6)  # with jitter
 
-    def hurry(self) -> None:
+    def wait_briefly(self) -> None:
         """Wait only briefly for other writers from now on."""
         self._timeout = min(self._timeout, 0.25)
 

@@ -34,7 +34,7 @@ from ...index.recall_index import RecallIndex
 from ...index.vocabulary import WordVectors
 from ...models import Memory
 from ..base import ORDERS, Order, Progress, ReplicaState, StoreStats
-from ..indexed import Derived, derive
+from ..indexed import Derived, derive_with_facts
 from ..vectors import Vector, check_vectors
 from . import audit, dictionaries, inserts, postgres_rows, postgres_search, postgres_storage
 from . import keys as data_keys
@@ -229,7 +229,7 @@ class PostgresRecordStore(SqlRecords, Forking):
             return []
         checked = [memory.copied() for memory in memories]
         check_vectors(checked)
-        derived = [derive(memory, with_facts=True) for memory in checked]
+        derived = derive_with_facts(checked)
 
         held = 0
 

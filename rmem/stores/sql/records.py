@@ -135,7 +135,7 @@ class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         def work(connection: Connection) -> tuple[Memory | None, int, AuditHead | None]:
             old = self._row(connection, memory_id)
-            vector = None if old is None else packing.short_vector(old)
+            vector = None if old is None else packing.tier_vector(old)
             edited = edit(old)
             if edited is None:
                 return old, 0, None
@@ -156,7 +156,12 @@ class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, 
         return kept
 
     def _apply(
-        self, connection: Connection, memory_id: str, old: Memory | None, vector: packing.Short | None, edited: Edited
+        self,
+        connection: Connection,
+        memory_id: str,
+        old: Memory | None,
+        vector: packing.QuantizedVector | None,
+        edited: Edited,
     ) -> tuple[Memory | None, int]:
         """Write the result of an edit of a memory that had `vector`; return the memory and the number of rows
         written."""
@@ -167,7 +172,7 @@ class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, 
             return None, len(gone)
         memory.memory_id = memory_id
         check_vectors([memory])
-        own = old is not None and packing.short_vector(memory) is vector  # unchanged, whatever embedder it is from
+        own = old is not None and packing.tier_vector(memory) is vector  # unchanged, whatever embedder it is from
         (kept,), _ = self.insert(connection, [memory], [derive(memory, with_facts=True)], own_vectors=own)
         return kept, 1 if old is None else 2
 
@@ -189,8 +194,10 @@ class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, 
                 placed: list[tuple[Any, ...]] = []
                 for row in connection.execute(f"{self.dialect.read} WHERE m.id IN ({_placeholders(part)})", part):
                     memory, seal = rows.to_memory(row, self.codec), rows.seal_of(row)
-                    bare = seal is not None and packing.short_vector(memory) is None  # and stays without
-                    memory = packing.placed(memory, tier, None if bare else given.get(memory.memory_id), dimension)
+                    bare = seal is not None and packing.tier_vector(memory) is None  # and stays without
+                    memory = packing.move_to_tier(
+                        memory, tier, None if bare else given.get(memory.memory_id), dimension
+                    )
                     body = rows.body_values(memory, self.codec, seal)
                     placed.append((tier, memory.bookkeeping.compression_level, *body, row[0]))
                 connection.executemany(_MOVE, placed)

@@ -15,7 +15,7 @@ from ...facts import VERSION as FACTS
 from ...index.analyser import VERSION as ANALYSER
 from ..base import Progress
 from ..indexed import Derived, derive
-from ..packing import short_bytes, shorten
+from ..packing import quantize_vector, quantized_bytes
 from . import encrypted_rows, facts, rows
 from .connection import Connection
 
@@ -73,7 +73,7 @@ def _stage_waiting(store: SqlRecords, vectors: MemoryVectors, total: int, on_pro
 
 def _waiting(connection: Connection, vectors: MemoryVectors, last: int) -> list[tuple[Any, ...]]:
     """Return the next rows behind `last` that need a vector."""
-    sizes = (short_bytes(vectors.embedder.dimension, level) for level in range(3))
+    sizes = (quantized_bytes(vectors.embedder.dimension, level) for level in range(3))
     return connection.execute(_WAITING, (last, *sizes, _BATCH)).fetchall()
 
 
@@ -102,7 +102,7 @@ def _embedded(
             continue
         waiting.append((seq, level))
     for (seq, level), vector in zip(waiting, vectors.of(bodies) if bodies else (), strict=True):
-        staged.append((seq, rows.stored_vector(shorten(vector, level), level) if vector.any() else None))
+        staged.append((seq, rows.stored_vector(quantize_vector(vector, level), level) if vector.any() else None))
     return staged
 
 

@@ -17,7 +17,7 @@ from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
 from ..base import SetAside, Trace
 from ..capabilities import Trash
-from ..indexed import derive
+from ..indexed import derive_with_facts
 from ..packing import Codec
 from . import audit, encrypted_rows, feedback, rows
 from .audit_chain import AuditHead
@@ -210,7 +210,7 @@ class SqlRemoval(Trash, SqlStore):
             memories = restore(connection, self.codec, keys)
             ids = [memory.memory_id for memory in memories]
             head = log_removal(connection, key, who, "restore", ids, **detail)
-            derived = [derive(memory, with_facts=True) for memory in memories]
+            derived = derive_with_facts(memories)
             return self.insert(connection, memories, derived)[0] if memories else [], head
 
         found, head = once(

@@ -22,13 +22,13 @@ from ..indexed import Derived
 from ..packing import (
     LEVELS,
     Codec,
-    decoded,
+    decode_json,
+    dequantize_vector,
     embeddings_at,
-    read_beside,
-    short_bytes,
-    short_vector,
-    widen,
-    written_beside,
+    from_stored_contents,
+    quantized_bytes,
+    tier_vector,
+    to_stored_contents,
 )
 from . import encrypted_rows
 from .connection import Connection
@@ -77,8 +77,8 @@ def memory_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tup
 
 def body_values(memory: Memory, codec: Codec, seal: Seal | None = None) -> tuple[Any, ...]:
     """Return the columns of BODY."""
-    contents, level = written_beside(memory.text, memory.contents), memory.bookkeeping.compression_level
-    vector = stored_vector(short_vector(memory), level)
+    contents, level = to_stored_contents(memory.text, memory.contents), memory.bookkeeping.compression_level
+    vector = stored_vector(tier_vector(memory), level)
     text, tags, sealed = memory.text, memory.tags, None
     if seal is not None:
         text, contents, tags, hidden = encrypted_rows.split(text, contents, tags, seal, level, codec)
@@ -131,7 +131,7 @@ def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
         count or 0,
         body,
         text,
-        encrypted_rows.tags_of(opened) if opened and "tags" in opened else decoded(tags) if tags else {},
+        encrypted_rows.tags_of(opened) if opened and "tags" in opened else decode_json(tags) if tags else {},
         embeddings_at(level, short),
     )
 
@@ -238,11 +238,11 @@ def body_of(
     if packed is not None:
         text, body = codec.unpack(packed)
     else:
-        body = decoded(contents) if contents else {}
+        body = decode_json(contents) if contents else {}
     if opened is not None:
         text = encrypted_rows.decode_body(opened["text"], codec)[0] if "text" in opened else text
         body = encrypted_rows.decode_body(opened["contents"], codec)[1] if "contents" in opened else body
-    return text, read_beside(text, body)
+    return text, from_stored_contents(text, body)
 
 
 def text_of(row: tuple[Any, ...], codec: Codec) -> str:
@@ -298,10 +298,10 @@ def to_index_row(row: tuple[Any, ...], dimension: int | None) -> IndexRow:
 
 def vector_of(stored: bytes | None, level: int, dimension: int | None) -> npt.NDArray[np.float32] | None:
     """Return the uncompressed vector of a row; None if its dimension is not that of the store."""
-    if stored is None or (dimension is not None and len(stored) != short_bytes(dimension, level)):
+    if stored is None or (dimension is not None and len(stored) != quantized_bytes(dimension, level)):
         return None
     short = np.frombuffer(stored, _TYPES[level])
-    return widen(short, level, dimension if dimension is not None else short.size)
+    return dequantize_vector(short, level, dimension if dimension is not None else short.size)
 
 
 def moved_vectors(
@@ -320,6 +320,7 @@ def moved_vectors(
 
 
 def stored_vector(short: npt.NDArray[Any] | None, level: int) -> bytes | None:
+    """Return the bytes of a vector that is quantized for a level."""
     return None if short is None else short.astype(_TYPES[level], copy=False).tobytes()
 
 

@@ -23,7 +23,7 @@ from ...index.vocabulary import WordVectors
 from ...models import Memory
 from .. import migrations
 from ..base import Progress, StoreStats
-from ..indexed import Derived, derive, index_row
+from ..indexed import Derived, derive_with_facts, index_row
 from ..vectors import check_vectors
 from . import audit, cache, dictionaries, facts, inserts, reembed, rows
 from .audit_chain import AuditChain
@@ -97,7 +97,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             return []
         memories = [memory.copied() for memory in memories]
         check_vectors(memories)
-        derived = [derive(memory, with_facts=True) for memory in memories]
+        derived = derive_with_facts(memories)
         if receipts.current() is not None:
             put = self._repeatable(memories, derived)
             kept = put_once(self.write, lambda connection: put(connection)[0], memories)
@@ -374,7 +374,7 @@ class SqliteRecordStore(SqlRecords, Forking):
         if self._file.closed:
             return
         try:
-            self._file.hurry()  # do not wait for writes of another process
+            self._file.wait_briefly()  # do not wait for writes of another process
             self.flush()
             if self._encrypted:
                 dictionaries.replace(self)

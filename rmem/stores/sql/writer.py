@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from ...errors import StoreReadOnlyError
 from ...forks import Forking, new_lock, watch
 from ..touches import Touches, Waiting
-from .file import SqliteFile, closed_error, explain
+from .file import SqliteFile, closed_error, translate_error
 
 Result = TypeVar("Result")
 Link = TypeVar("Link")
@@ -90,9 +90,9 @@ class GroupWriter(GroupCommit[sqlite3.Connection]):
             if self._file.closed:
                 raise closed_error()
             try:
-                return self._file.patiently(lambda: work(self._file.writer), self._file.timeout)
+                return self._file.retry_while_locked(lambda: work(self._file.writer), self._file.timeout)
             except sqlite3.Error as error:
-                raise explain(error, self._file.path) from error
+                raise translate_error(error, self._file.path) from error
 
     def close(self) -> None:
         """Close the file after the running transaction."""
@@ -113,7 +113,7 @@ class GroupWriter(GroupCommit[sqlite3.Connection]):
             waited = time.monotonic() - min(job.since for job in batch)
             patience = max(min(1.0, self._file.timeout), self._file.timeout - waited)
             if alone and first.single:
-                first.result = self._file.patiently(lambda: first.work(self._file.writer), patience)
+                first.result = self._file.retry_while_locked(lambda: first.work(self._file.writer), patience)
             else:
                 self._file.begin(patience)
                 taken = self._touches.take()
@@ -136,7 +136,7 @@ class GroupWriter(GroupCommit[sqlite3.Connection]):
                 if connection is not None and not self._file.closed and connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._touches.put_back(taken)
-                failure = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+                failure = translate_error(error, self._file.path) if isinstance(error, sqlite3.Error) else error
                 for job in batch:
                     job.error = failure if interrupted else job.error or failure
             for job in batch:
@@ -152,5 +152,5 @@ class GroupWriter(GroupCommit[sqlite3.Connection]):
             if not connection.in_transaction:
                 raise  # SQLite rolled back the whole transaction, as it does if the disk is full
             connection.execute("ROLLBACK TO job")
-            job.error = explain(error, self._file.path) if isinstance(error, sqlite3.Error) else error
+            job.error = translate_error(error, self._file.path) if isinstance(error, sqlite3.Error) else error
         connection.execute("RELEASE job")

@@ -51,7 +51,7 @@ class PostgresEngine(Engine, Forking):
         self._link = TablesLink(address, size=connections)
         try:
             self._tenant = catalog.tenant_of(self._link, tenant)
-            self._words = DdlBuilder(self._tenant, self._link.look(_collation))
+            self._words = DdlBuilder(self._tenant, self._link.read_directly(_collation))
         except BaseException:
             self._link.close()
             raise
@@ -197,7 +197,7 @@ class PostgresEngine(Engine, Forking):
             raise
 
     def _version(self) -> int:
-        return self._link.look(lambda connection: catalog.version(connection, self._tenant))
+        return self._link.read_directly(lambda connection: catalog.version(connection, self._tenant))
 
     def prepare_receipts(self) -> None:
         if not self._has_receipts:
@@ -304,7 +304,7 @@ class PostgresEngine(Engine, Forking):
             rows = {name: connection.execute(sql, [place, name]).fetchone() for name in serial}
             return {name: int(row[0]) for name, row in rows.items() if row is not None}
 
-        return self._link.look(work)
+        return self._link.read_directly(work)
 
     def explain(self, plan: StatementPlan) -> list[str]:
         statement = render(plan, self._tenant.schema)

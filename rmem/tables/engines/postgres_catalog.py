@@ -127,7 +127,7 @@ def _create_tenant(connection: Connection, name: str) -> Tenant:
 
 def make_receipts(link: TablesLink) -> None:
     """Create the table of receipts in an older database."""
-    known = link.look(
+    known = link.read_directly(
         lambda connection: connection.execute("SELECT to_regclass('remanence.table_receipts')").fetchone()
     )
     if known == (None,):

@@ -67,7 +67,7 @@ def changes(link: TablesLink, tenant: Tenant, name: str, columns: Sequence[str],
         deleted = np.fromiter((row[0] for row in cursor), np.int64)
         return TableChanges(state.running, np.union1d(deleted, rows), rows, values)
 
-    if since and (quiet := link.look(lambda connection: _quiet(connection, tenant, name, place, since))):
+    if since and (quiet := link.read_directly(lambda connection: _quiet(connection, tenant, name, place, since))):
         return TableChanges(quiet, NO_ROWS, NO_ROWS, [])
     return link.read(OWN, read, kind=SNAPSHOT)
 

@@ -123,7 +123,7 @@ class TablesLink(PooledDatabase[Connection]):
         _PROFILE.apply(connection)
         return connection
 
-    def look(self, work: Callable[[Connection], T]) -> T:
+    def read_directly(self, work: Callable[[Connection], T]) -> T:
         """Run a read-only statement of our own, without a transaction."""
         return self._run(None, READ, work)
 

@@ -49,7 +49,7 @@ from .sqlite_errors import translate_constraints, translate_error, translate_int
 from .sqlite_file import TableFile
 from .sqlite_functions import StatementState, current, install
 from .sqlite_layout import Compiled, Physical, parameter_values
-from .sqlite_storage import answer
+from .sqlite_storage import result_reader
 from .sqlite_writes import bulk_insert_sql, compile_write, default_sql, stored_rows
 
 log = logging.getLogger(__name__)
@@ -496,7 +496,7 @@ def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
 
 
 def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:
-    readers = [answer(kind) for _, kind in compiled.columns]
+    readers = [result_reader(kind) for _, kind in compiled.columns]
     if any(read is not None for read in readers):
         rows = [
             tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))

@@ -345,4 +345,5 @@ def _row(text: str) -> list[Any]:
 
 
 def unpack(text: str | None, at: int) -> Any:
+    """Return one value of a row that is packed as JSON."""
     return None if text is None else _row(text)[at]

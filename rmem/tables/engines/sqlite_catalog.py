@@ -74,7 +74,7 @@ def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physi
             _reference(reference, physical, physical if reference.table == table.name else others[reference.table])
         )
     connection.execute(f"CREATE TABLE {physical.name} ({', '.join(parts)}) STRICT")
-    key(connection, physical)
+    create_key_index(connection, physical)
     for index in table.indexes:
         create_index(connection, physical, index)
     guard(connection, physical)
@@ -98,7 +98,8 @@ def _reference(reference: Reference, own: Physical, other: Physical) -> str:
     )
 
 
-def key(connection: sqlite3.Connection, physical: Physical) -> None:
+def create_key_index(connection: sqlite3.Connection, physical: Physical) -> None:
+    """Create the unique index of the primary key, if there is one."""
     if physical.table.primary_key:
         columns = ", ".join(index_key(physical, name) for name in physical.table.primary_key)
         connection.execute(f"CREATE UNIQUE INDEX rk_{physical.id} ON {physical.name} ({columns})")

@@ -15,7 +15,7 @@ from ..deadline import check_each
 from ..sql.expression_types import NAMES
 from .base import NO_ROWS, TableChanges
 from .sqlite_layout import Physical
-from .sqlite_storage import answer
+from .sqlite_storage import result_reader
 
 MAX_LOG = 200_000
 """Changes that are kept; an index that is further behind reads its table again."""
@@ -113,7 +113,7 @@ def _changes(
     for name in columns:
         column = physical.table.column(name)
         assert column is not None
-        readers.append(_array if column.type.kind is Kind.VECTOR else answer(NAMES[column.type.kind]))
+        readers.append(_array if column.type.kind is Kind.VECTOR else result_reader(NAMES[column.type.kind]))
     values = [
         tuple(item if item is None or read is None else read(item) for item, read in zip(row[1:], readers, strict=True))
         for row in check_each(found)

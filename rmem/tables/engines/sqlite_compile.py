@@ -25,6 +25,8 @@ _WRITTEN, _WRITTEN_AT_LEAST = 10, 10_000  # expressions that may be written: for
 
 
 class Compiler:
+    """Compiles one bound query; collects its parameter slots and the functions that it calls."""
+
     def __init__(self, tables: Mapping[str, Physical], candidates: Sequence[str] = (), *, nodes: int = 0) -> None:
         """`nodes` is the size of the tree, of which so many times as many expressions may be written."""
         self.tables = tables

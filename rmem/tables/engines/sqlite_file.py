@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SqlError, StoreClosedError
-from ...stores.sql.file import SqliteFile, explained
+from ...stores.sql.file import SqliteFile, translate_errors
 from ..deadline import is_over
 from ..sql.literals import LIMITS
 from .sqlite_aggregates import unpack
@@ -35,6 +35,8 @@ _FORBIDDEN = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit
 
 
 class TableFile(SqliteFile):
+    """An SQLite file for statements of users; each connection has a StatementState."""
+
     def __init__(self, path: Path, durability: str, busy_timeout: float) -> None:
         self._states: dict[int, StatementState] = {}
         super().__init__(path, durability, busy_timeout)
@@ -71,7 +73,7 @@ class TableFile(SqliteFile):
 
     @contextmanager
     def writing(self) -> Iterator[tuple[sqlite3.Connection, StatementState]]:
-        with self.write_lock, explained(self.path):
+        with self.write_lock, translate_errors(self.path):
             if self.closed:
                 raise StoreClosedError("this workspace is closed; open it again to use it")
             yield self.writer, self.state(self.writer)

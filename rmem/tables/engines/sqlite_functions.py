@@ -98,6 +98,7 @@ def scalar(key: str, takes: Sequence[str], gives: str, entry: Native | None = No
 
 
 def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[StatementState], Function]:
+    """Wrap a function for SQLite: convert arguments and result, handle NULL, check the time limit, keep the error."""
     readers = [reader(kind) for kind in takes]
     write = writer(gives)
     plain = all(read is readers_same for read in readers) and write is readers_same

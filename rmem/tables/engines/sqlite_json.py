@@ -30,6 +30,7 @@ def as_json(value: Any, kind: str) -> Any:
 
 
 def json_key(value: Any, kind: str) -> str:
+    """Convert a value to the key of a JSON object; refuse NULL, arrays and JSON."""
     if value is None:
         raise SqlError("field name must not be null")
     if kind == "jsonb" or is_array(kind):

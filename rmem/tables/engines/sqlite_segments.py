@@ -19,9 +19,9 @@ from .sqlite_layout import Physical
 _MOST_STALE = 8  # one in so many rows may have changed before its segment is packed again
 
 
-def owner_of(physical: Physical, column: str) -> cache.Owner:
+def owner_of(physical: Physical, column: str) -> cache.SegmentOwner:
     place = physical.columns[column]
-    return cache.Owner("table_segments", "table_segment_arrays", (("table_id", physical.id), ("place", place)))
+    return cache.SegmentOwner("table_segments", "table_segment_arrays", (("table_id", physical.id), ("place", place)))
 
 
 def load(

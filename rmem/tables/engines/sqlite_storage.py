@@ -175,11 +175,11 @@ _RESULTS: dict[str, Callable[[Any], Any]] = {
 
 
 @lru_cache(maxsize=512)
-def answer(kind: str) -> Callable[[Any], Any] | None:
+def result_reader(kind: str) -> Callable[[Any], Any] | None:
     """Return a function from stored values to those of a Result; None if they are the same."""
     if kind in _RESULTS or not is_array(kind):
         return _RESULTS.get(kind)
-    inner = answer(element(kind))
+    inner = result_reader(element(kind))
     if inner is None or element(kind) == "bytea":
         return reader(kind)
     return lambda stored: [None if item is None else inner(item) for item in json.loads(stored)]

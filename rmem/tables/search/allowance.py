@@ -18,6 +18,8 @@ class MemoryHolder(Protocol):
 
 
 class Allowance:
+    """At most `most` bytes for everything that is registered by `use`."""
+
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = new_lock()

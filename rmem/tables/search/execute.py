@@ -45,12 +45,14 @@ class BoundStatement:
 
 
 def run(engine: Engine, indexes: SearchIndexes, statement: BoundStatement) -> Result:
+    """Run a statement and return the whole result."""
     search = _start(engine, indexes, statement)
     found = _run_on_the_best(engine, search, statement)
     return engine.run(statement.plan_on(search, search.narrowed)) if found is None else found
 
 
 def stream(engine: Engine, indexes: SearchIndexes, statement: BoundStatement, batch_size: int) -> Iterator[Result]:
+    """Run a SELECT and yield its result in batches."""
     search = _start(engine, indexes, statement)
     found = _run_on_the_best(engine, search, statement)
     if found is None:
@@ -60,6 +62,7 @@ def stream(engine: Engine, indexes: SearchIndexes, statement: BoundStatement, ba
 
 
 def explain(engine: Engine, indexes: SearchIndexes, statement: BoundStatement) -> list[str]:
+    """Return how a statement would run: its searches, then the engine's own plan."""
     search = _start(engine, indexes, statement)
     lines = [] if statement.search is None else statement.search.lines(statement.parameters)
     return lines + engine.explain(statement.plan_on(search, search.narrowed))

@@ -161,6 +161,8 @@ class NoScores(SearchScores):
 
 
 class CosineScores(SearchScores):
+    """Cosines of one query vector, estimated from sign bits where there are many rows."""
+
     def __init__(self, vectors: VectorSnapshot, query: Vector) -> None:
         super().__init__(vectors.rows)
         self._vectors, self._query = vectors, query
@@ -169,13 +171,15 @@ class CosineScores(SearchScores):
         return self._vectors.exact(self._query, at)
 
     def _close(self, at: Positions) -> tuple[Values, float]:
-        return self._vectors.close(self._query, at)
+        return self._vectors.cosines_with_error(self._query, at)
 
     def _rough(self) -> tuple[Rough, float] | None:
         return self._vectors.estimate(self._query)
 
 
 class TextScores(SearchScores):
+    """BM25 of a question."""
+
     def __init__(self, texts: TextSnapshot, question: str) -> None:
         super().__init__(texts.rows)
         self._texts, self._question = texts, question
@@ -185,6 +189,8 @@ class TextScores(SearchScores):
 
 
 class MaxSimScores(SearchScores):
+    """MaxSim of several query vectors with several vectors per row."""
+
     def __init__(self, stacked: Stacked, queries: Matrix) -> None:
         super().__init__(stacked.rows)
         self._stacked, self._queries = stacked, queries
@@ -230,7 +236,7 @@ class HybridScores(SearchScores):
 
     def _close(self, at: Positions) -> tuple[Values, float]:
         places, held = self._join_rows.right_places(at)
-        cosines, margin = self._vectors.close(self._query, places)
+        cosines, margin = self._vectors.cosines_with_error(self._query, places)
         return self._fused_at(at, held, cosines), self._share_of_error(margin)
 
     def _share_of_error(self, error: float) -> float:

@@ -185,15 +185,15 @@ class VectorSnapshot:
             matrix[start : start + _BATCH] = unit(part)
         return matrix
 
-    def close(self, query: Vector, at: Positions) -> tuple[npt.NDArray[np.float64], float]:
+    def cosines_with_error(self, query: Vector, at: Positions) -> tuple[npt.NDArray[np.float64], float]:
         """Return the cosines of some positions, and their possible error."""
         if self._matrix is not None or self._bits is None:
             return self.exact(query, at), 0.0
         if at.size == self._slots and bool((at[1:] > at[:-1]).all()):
-            found, scales = self._bits.close(query, slice(0, self._slots)), self._bits.scales[: self._slots]
+            found, scales = self._bits.cosines_at(query, slice(0, self._slots)), self._bits.scales[: self._slots]
         else:
             slots = at if self._living is None else self._living[at]
-            found, scales = self._bits.close(query, slots), self._bits.scales[slots]
+            found, scales = self._bits.cosines_at(query, slots), self._bits.scales[slots]
         return np.clip(found, -1, 1).astype(np.float64), _CERTAIN * float(scales.max(initial=0))
 
     def estimate(self, query: Vector) -> tuple[npt.NDArray[np.float32], float] | None:

@@ -21,6 +21,8 @@ EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years
 
 
 class Interval(NamedTuple):
+    """An interval as PostgreSQL stores it: months, days and microseconds, which do not convert into each other."""
+
     months: int
     days: int
     micros: int

@@ -67,7 +67,7 @@ def test_installing_says_which_library_is_missing_and_what_that_means(module, sa
     monkeypatch.setitem(sys.modules, module, None)
     answer = rmem("install", "claude-code", "--yes")
     assert answer.code == 0
-    assert [line for line in answer.err.splitlines() if said in line and "pip install" in line]
+    assert [line for line in answer.err.splitlines() if said in line and 'pip install "rmem[team]"' in line]
     assert answer.err.count("yet:") == 1
 
 
