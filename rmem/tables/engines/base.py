@@ -57,6 +57,7 @@ class StatementPlan:
 
 
 _SEVERAL = 10
+_BATCH_BYTES = 8_000_000
 
 
 def fetch_rows(cursor: Any, plan: StatementPlan) -> list[tuple[Any, ...]]:
@@ -73,6 +74,19 @@ def fetch_rows(cursor: Any, plan: StatementPlan) -> list[tuple[Any, ...]]:
         if plan.max_bytes is not None and length > plan.max_bytes:
             message = f"the rows of the answer have more than {plan.max_bytes:,} bytes"
             raise TooManyRowsError(f"{message}; use LIMIT, ask for fewer columns, or stream it")
+    return rows
+
+
+def fetch_batch(cursor: Any, size: int) -> list[tuple[Any, ...]]:
+    """Return the next rows, at most `size`, fewer if they are long."""
+    rows: list[tuple[Any, ...]] = cursor.fetchmany(min(_SEVERAL, size))
+    while rows and len(rows) < size and (length := sum(map(_length, rows[-_SEVERAL:]))) < _BATCH_BYTES:
+        # As many more as would fit if they were as long as the last ones, at most as many as there are.
+        room = _BATCH_BYTES * _SEVERAL // (length + 1) - len(rows)
+        several = cursor.fetchmany(min(size - len(rows), len(rows), room)) if room > 0 else []
+        if not several:
+            break
+        rows += several
     return rows
 
 

@@ -34,7 +34,16 @@ from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
 from . import sqlite_sequences as sequences
-from .base import Engine, Packable, RowNumbers, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
+from .base import (
+    Engine,
+    Packable,
+    RowNumbers,
+    StaleCatalogueError,
+    StatementPlan,
+    TableChanges,
+    fetch_batch,
+    fetch_rows,
+)
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
@@ -274,7 +283,7 @@ class SqliteEngine(Engine):
                         with deadline.time_limit(limit):  # another thread may go on after each batch
                             current.state = state
                             cursor = cursor or connection.execute(compiled.sql, values)
-                            rows = cursor.fetchmany(batch_size)
+                            rows = fetch_batch(cursor, batch_size)
                         if not rows and begun:
                             break
                         begun = True
