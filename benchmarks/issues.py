@@ -64,15 +64,20 @@ def _lines_of_commits(clone: Path, wanted: set[str]) -> dict[str, set[str]]:
     """Return which of the wanted lines each commit adds."""
     command = ["git", "-C", str(clone), "log", "--no-merges", "-p", "--unified=0", "--no-renames", "--format=%x1e%H"]
     lines: defaultdict[str, set[str]] = defaultdict(set)
-    commit = ""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", errors="replace") as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("\x1e"):
-                commit = line[1:].strip()
-            elif line.startswith("+") and (added := line[1:].strip()) in wanted:
-                lines[commit].add(added)
-    return lines
+    commit, done = "", 0
+    while True:  # git stops at contents that a clone lacks: go on with the commit after it
+        before = done
+        with subprocess.Popen(
+            [*command, f"--skip={done}"], stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line.startswith("\x1e"):
+                    commit, done = line[1:].strip(), done + 1
+                elif line.startswith("+") and (added := line[1:].strip()) in wanted:
+                    lines[commit].add(added)
+        if process.returncode == 0 or done == before:
+            return lines
 
 
 def _issues(tasks: Path, name: str) -> Iterator[tuple[str, set[str]]]:
