@@ -23,6 +23,7 @@ HAY, NEEDLE = "a" * 4_000_000, "b" + "a" * 1_000_000
 _NUMBERS = "(SELECT array_agg(g) AS x FROM generate_series(1, 300000) g)"
 _JSON = "(SELECT jsonb_agg(g) AS x FROM generate_series(1, 200000) g)"
 _LIST = f"replace(replace('{'x' * 200}', 'x', '{'y' * 200}'), 'y', '{'1,' * 500}')"
+_SEARCH = f"strpos({_LIST}, 'b' || {_LIST})"
 HOSTILE = {
     "ILIKE": ("SELECT $1 ILIKE $2", ["ab" * 2_000_000, "%a" + "_" * 5000 + "c"]),
     "LIKE ESCAPE": ("SELECT $1 LIKE $2 ESCAPE '!'", ["a" * 2_000_000, "%" + "a" * 100_000 + "b%c"]),
@@ -39,6 +40,11 @@ HOSTILE = {
     "long JSON": (f"SELECT length(('[' || {_LIST} || '1]')::jsonb::text)", []),
     "many divisions": ("SELECT " + "+".join(["length((a.x % a.y)::text)"] * 300) + " FROM (SELECT $1::numeric AS x, $2::numeric AS y) a", ["9" * 130_000, "7" * 65_000]),
     "many long texts": ("SELECT " + "+".join(["length(upper($1))"] * 300), ["é" * 5_000_000]),
+    "a CHECK": ("INSERT INTO checked (x, y) VALUES ($1, $2)", [HAY, NEEDLE]),
+    "a CHECK of many divisions": ("INSERT INTO divided VALUES ($1, $2)", ["9" * 130_000, "7" * 65_000]),
+    "a CHECK of an older version": ("INSERT INTO old (x, y) VALUES ($1, $2)", [HAY, NEEDLE]),
+    "a default": ("INSERT INTO checked (x, y) VALUES ('a', 'b')", []),
+    "a view": ("SELECT * FROM seen", []),
     "an index": ("CREATE INDEX words_found ON words USING deeplake_index (x)", []),
     "a table": ("CREATE TABLE big AS SELECT a FROM generate_series(1, 100000000) a", []),
 }  # fmt: skip
@@ -52,7 +58,22 @@ def place(tables_url):
         made.query("INSERT INTO long VALUES ($1)", ["a" * 3_000_000])
         made.query("CREATE TABLE words (x TEXT)")
         made.query("INSERT INTO words SELECT 'word ' || a FROM generate_series(1, 300000) a")
+        made.query(f"CREATE TABLE checked (x TEXT, y TEXT, z BIGINT DEFAULT {_SEARCH}, CHECK (strpos(x, y) >= 0))")
+        rules = " AND ".join(f"length((x % y)::text) <> {-number}" for number in range(1, 300))
+        made.query(f"CREATE TABLE divided (x NUMERIC, y NUMERIC, CHECK ({rules}))")
+        made.query("CREATE TABLE old (x TEXT, y TEXT, z BIGINT DEFAULT 1, CHECK (strpos(x, y) >= 0))")
+        made.query("CREATE VIEW seen AS SELECT strpos(x, 'b' || x) FROM long")
+    _as_in_layout_1(tables_url, tenant)
     return tables_url, tenant
+
+
+def _as_in_layout_1(url: str, tenant: str) -> None:
+    """Leave the checks of a table as layout 1 wrote them."""
+    with psycopg.connect(url) as connection:
+        sql = "UPDATE remanence.table_tenants SET layout = 1 WHERE tenant = %s RETURNING schema"
+        place = f'"{connection.execute(sql, [tenant]).fetchone()[0]}".old'
+        connection.execute(f"ALTER TABLE {place} DROP CONSTRAINT old_check")
+        connection.execute(f"ALTER TABLE {place} ADD CONSTRAINT old_check CHECK (strpos(x, y) >= 0)")
 
 
 def active(url: str, text: str = "") -> int:

@@ -45,6 +45,22 @@ def test_a_table_is_written_read_changed_and_dropped(workspace):
         workspace.table("t")
 
 
+def test_checks_and_defaults_hold_when_names_change(workspace):
+    workspace.query(
+        "CREATE TABLE rules (x TEXT DEFAULT upper('a') CHECK (rules.x NOT LIKE '%!%' ESCAPE '!'), n BIGINT, "
+        "j JSONB DEFAULT '{\"a\": 1}', CHECK (n % 2 = 0 AND j @> '{\"a\": 1}'))"
+    )
+    workspace.query("INSERT INTO rules (n) VALUES (2)")
+    workspace.query("ALTER TABLE rules RENAME TO named")
+    workspace.query("ALTER TABLE named RENAME COLUMN n TO m")
+    for columns in ("(m) VALUES (3)", "(m, j) VALUES (2, '{}')", "(x) VALUES ('50%')"):
+        with pytest.raises(ConstraintError, match="check constraint"):
+            workspace.query(f"INSERT INTO named {columns}")
+    assert workspace.query("SELECT x, m, j FROM named").rows == [("A", 2, {"a": 1})]
+    workspace.query("ALTER TABLE named DROP COLUMN m")
+    workspace.query("INSERT INTO named (j) VALUES ('{}')")
+
+
 def test_tables_and_indexes_without_sql(workspace):
     table = workspace.create_table(
         "docs", {"id": "BIGSERIAL PRIMARY KEY", "Title": "VARCHAR(20) NOT NULL", "e": "EMBEDDING(3)", "tags": "TEXT[]"}

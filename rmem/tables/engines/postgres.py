@@ -60,6 +60,8 @@ class PostgresEngine(Engine, Forking):
         self._has_receipts = False
         self.after_fork_in_child()
         watch(self)
+        if self._tenant.layout < catalog.LAYOUT:
+            self._change_catalogue(self._guard_old_tables)
 
     def after_fork_in_child(self) -> None:
         self._streams = BoundedSemaphore(_STREAMS)  # those of the parent are its own
@@ -175,6 +177,12 @@ class PostgresEngine(Engine, Forking):
             return work(connection, catalog.load(connection, self._tenant))
 
         return self._link.write(Frame(self._tenant.schema), run_locked)
+
+    def _guard_old_tables(self, connection: Connection, known: dict[str, Table]) -> None:
+        for table in known.values():
+            if table.view is None:
+                _all(connection, self._words.guard(table))
+        catalog.set_layout(connection, self._tenant)
 
     # Several writes in one transaction
 

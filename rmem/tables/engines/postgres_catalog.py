@@ -21,7 +21,8 @@ from ..catalog import Table, table_from_json
 from . import postgres_guards
 from .postgres_link import Connection, Frame, TablesLink
 
-LAYOUT = 1
+LAYOUT = 2
+"""2: checks and defaults are guarded, so that a statement which runs them can be stopped."""
 OWN = Frame()
 """For our own statements, which write every name with its schema."""
 
@@ -85,6 +86,7 @@ class Tenant:
     name: str
     schema: str
     role: str | None
+    layout: int = LAYOUT
 
 
 def tenant_of(link: TablesLink, name: str) -> Tenant:
@@ -106,7 +108,7 @@ def _find_tenant(connection: Connection, name: str) -> Tenant | None:
         return None
     if row[2] > LAYOUT:
         raise StoreVersionError("these tables were written by a newer version of Remanence; install that one")
-    return Tenant(name, row[0], row[1])
+    return Tenant(name, *row)
 
 
 def _create_tenant(connection: Connection, name: str) -> Tenant:
@@ -257,6 +259,12 @@ def touch(connection: Connection, tenant: Tenant) -> None:
     """Raise the catalogue version for every process. Holding the row serialises changes."""
     sql = "UPDATE remanence.table_tenants SET version = version + 1 WHERE tenant = %s RETURNING version - 1"
     _check_here(connection.execute(sql, [tenant.name]).fetchone())
+
+
+def set_layout(connection: Connection, tenant: Tenant) -> None:
+    """Record that all tables of a tenant have the newest layout."""
+    sql = "UPDATE remanence.table_tenants SET layout = %s WHERE tenant = %s"
+    connection.execute(sql, [LAYOUT, tenant.name])
 
 
 def version(connection: Connection, tenant: Tenant) -> int:

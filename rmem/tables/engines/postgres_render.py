@@ -71,6 +71,18 @@ def sql_of(tree: exp.Expression) -> str:
     return tree.sql(dialect=Dialect, copy=False)
 
 
+def expression_sql(node: exp.Expression) -> str:
+    """Write a bound CHECK or default, which runs inside other statements: guarded, columns without their table."""
+    tree = exp.Select(expressions=[node.copy()])  # what is replaced needs a parent
+    guard(tree, frozenset())
+    for part in list(tree.walk()):
+        if isinstance(part, exp.Column):
+            part.set("table", None)
+        else:
+            _rewrite_node(part)
+    return sql_of(tree.expressions[0])
+
+
 class _Rendering:
     def __init__(self, plan: StatementPlan, schema: str, cheap_patterns: frozenset[int]) -> None:
         self.plan = plan
@@ -87,12 +99,7 @@ class _Rendering:
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
         for node in nodes:
-            if isinstance(node, exp.Anonymous):
-                _rewrite_function(node)
-            elif isinstance(node, Operator) and node.op == EUCLIDEAN_DISTANCE:
-                _rewrite_distance(node)
-            elif isinstance(node, exp.DataType) and node.this == exp.DType.JSON:
-                node.set("this", exp.DType.JSONB)
+            _rewrite_node(node)
         for table in tables:
             table.set("db", exp.to_identifier(self.schema, quoted=True))
             table.set("catalog", None)
@@ -186,8 +193,17 @@ class _Rendering:
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
 
 
+def _rewrite_node(node: exp.Expr) -> None:
+    """Rewrite what PostgreSQL lacks or understands differently."""
+    if isinstance(node, exp.Anonymous):
+        _rewrite_function(node)
+    elif isinstance(node, Operator) and node.op == EUCLIDEAN_DISTANCE:
+        _rewrite_distance(node)
+    elif isinstance(node, exp.DataType) and node.this == exp.DType.JSON:
+        node.set("this", exp.DType.JSONB)
+
+
 def _rewrite_function(node: exp.Anonymous) -> None:
-    """Rewrite functions that PostgreSQL lacks or understands differently."""
     name = node.name.lower()
     if name == "to_jsonb" and node.expressions[0].is_string:
         # A bare text is a text here, and of no type to PostgreSQL.

@@ -221,15 +221,20 @@ def bind_value(words: str, column: Column) -> exp.Expression:
 
 
 def check_of(name: str, condition: exp.Expression, table: Table) -> Check:
+    for column in condition.find_all(exp.Column):
+        if column.table and fold_name(column.args["table"]) != table.name:
+            raise SqlError(f'missing FROM-clause entry for table "{column.table}"')
     words = text(condition)
     bind_check(words, table)
     return Check(name, words)
 
 
 def bind_check(words: str, table: Table) -> tuple[exp.Expression, Source]:
-    """Bind a CHECK; return the condition and the row that it reads."""
+    """Bind a CHECK; return the condition and the row that it reads. A column's table may have been renamed since."""
     tree = parse(f"SELECT {words}").tree
     node = tree.expressions[0]
+    for column in node.find_all(exp.Column):
+        column.set("table", None)
     if node.find(exp.Query, exp.Parameter, exp.Placeholder) is not None:
         raise SqlError("a CHECK cannot hold queries or parameters")
     binder = Binder({}, "")
