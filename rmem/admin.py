@@ -22,6 +22,7 @@ from .stores.sql import audit, keys, reembed
 from .stores.sql.file import translate_errors
 from .stores.sql.records import SqlRecords
 from .stores.sql.sqlite import SqliteRecordStore
+from .tiers.forgetting import refuse_unreadable
 from .vectors.engine import VectorEngine
 
 
@@ -49,10 +50,11 @@ def reindex(
     """Embed every memory again, with `embedder` or the store's own, and rebuild terms and index. The engine of its
     vectors, its own or the one at the address `vectors`, is emptied and filled.
 
-    An interrupted run goes on where it stopped. Others may use the store meanwhile.
+    An interrupted run goes on where it stopped. Others may use the store meanwhile. Encrypted memories need their key.
     """
     store = open_sql(address)
     try:
+        refuse_unreadable(store, "embedded")
         known, spec = store.get_meta("embedder"), store.get_meta("embedder_spec")
         if embedder is None and known == "none":
             raise ConfigError("this store's vectors were supplied by its users; name an embedder to replace them")

@@ -79,14 +79,13 @@ def serve(
     options |= {"auth": False if no_auth else None, "replicas": replicas or None, "servers": _servers(servers)}
     settings = settings_of(cli, file=config, **options)
     if not settings.auth:
-        warning = "WARNING: no tokens are asked for; everybody on this machine can read, change and delete everything."
-        click.echo(click.style(warning, fg="red", bold=True), err=True)
+        _warn(cli, "no tokens are asked for; everybody on this machine can read, change and delete everything.")
     if settings.is_exposed:
-        warning = (
-            "WARNING: tokens and memories cross the network in the clear: the server speaks HTTP, and "
-            f"{settings.host} is not this machine alone. Put a reverse proxy with TLS before it (see --behind-proxy)."
+        _warn(
+            cli,
+            "tokens and memories cross the network in the clear: the server speaks HTTP, and "
+            f"{settings.host} is not this machine alone. Put a reverse proxy with TLS before it (see --behind-proxy).",
         )
-        click.echo(click.style(warning, fg="red", bold=True), err=True)
 
     def print_token(token: str) -> None:
         if cli.json:
@@ -98,6 +97,17 @@ def serve(
     where = settings.data if settings.store is None else "a PostgreSQL database"
     cli.note(f"Serving {where} at {_url(settings)}")
     run(settings, on_first_token=print_token)
+
+
+def _warn(cli: CliContext, text: str) -> None:
+    """Print a warning to standard error, with --json as a line of the server's log."""
+    if cli.json:
+        from ..server.serve import log, log_as_json
+
+        log_as_json()
+        log.warning(text)
+    else:
+        click.echo(click.style(f"WARNING: {text}", fg="red", bold=True), err=True)
 
 
 @serve.command()

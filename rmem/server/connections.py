@@ -1,4 +1,5 @@
-"""Limits of connections before a request has arrived: header bytes, seconds, and the number of connections."""
+"""Limits of connections before a request has arrived: header bytes, seconds, bytes a second, and the number of
+connections."""
 
 from __future__ import annotations
 
@@ -26,6 +27,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent = 0
         self.idle_since = time.monotonic()
         self.request_arrived = False
+        self._body_since = 0.0
+        self._body_bytes = 0
 
     @classmethod
     def with_settings(cls, settings: ServerSettings) -> type[asyncio.Protocol]:
@@ -34,7 +37,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect("headers", self._settings.head_seconds)
+        self._expect_head()
         if len(self.connections) > self._settings.connections:
             self._make_room()
 
@@ -65,7 +68,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._expect("headers", self._settings.head_seconds)
+        self._expect_head()
 
     def on_headers_complete(self) -> None:
         if self.transport.is_closing():
@@ -76,11 +79,13 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._pending = 0
         self.request_arrived = True
-        self._expect("body", self._settings.body_seconds)
+        self._body_since, self._body_bytes = time.monotonic(), 0
+        self._expect_body()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._pending = 0
+        self._body_bytes += len(body)
         if not self.transport.is_closing():
             super().on_body(body)
 
@@ -96,17 +101,31 @@ class BoundedProtocol(HttpToolsProtocol):
 
     # Time
 
-    def _expect(self, what: str, seconds: float) -> None:
+    def _expect_head(self) -> None:
+        seconds = self._settings.head_seconds
+        message = f"the headers of a request must arrive within {seconds:g} seconds"
         self._expect_nothing()
-        self._timer = self.loop.call_later(seconds, self._give_up, what, seconds)
+        self._timer = self.loop.call_later(seconds, self._refuse, 408, message)
+
+    def _expect_body(self) -> None:
+        """Wait for the body as long as it may take by what has arrived of it; then give up."""
+        settings, passed = self._settings, time.monotonic() - self._body_since
+        allowed = settings.body_seconds
+        if settings.body_rate and not self.flow.read_paused:  # a client cannot send what is not read
+            allowed = min(allowed, settings.head_seconds + self._body_bytes / settings.body_rate)
+        if passed < allowed:
+            wait = min(allowed - passed, settings.head_seconds)
+            self._expect_nothing()
+            self._timer = self.loop.call_later(wait, self._expect_body)
+        elif passed < settings.body_seconds:
+            self._refuse(408, f"the body of a request must arrive at {settings.body_rate:,} bytes a second at least")
+        else:
+            self._refuse(408, f"the body of a request must arrive within {settings.body_seconds:g} seconds")
 
     def _expect_nothing(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _give_up(self, what: str, seconds: float) -> None:
-        self._refuse(408, f"the {what} of a request must arrive within {seconds:g} seconds")
 
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection, also one whose client does not read its last answer."""

@@ -116,6 +116,9 @@ class ServerSettings:
     head_seconds: float = 10.0
     body_seconds: float = 120.0
     """How long the headers and the body of a request may be, and take to arrive."""
+    body_rate: int = 4096
+    """Bytes of a body that must arrive each second, after the first `head_seconds`: a body that trickles in would hold
+    one of its organisation's places."""
 
     def __post_init__(self) -> None:
         checks.name("host", self.host)
@@ -127,6 +130,7 @@ class ServerSettings:
         checks.whole("recall_workers", self.recall_workers, high=256)
         checks.whole("worker_bytes", self.worker_bytes, low=256 * _MB)
         checks.whole("head_bytes", self.head_bytes, low=1024)
+        checks.whole("body_rate", self.body_rate)
         for name in ("head_seconds", "body_seconds"):
             checks.number(name, getattr(self, name), low=0.001)
         checks.number("shutdown_seconds", self.shutdown_seconds, low=0)

@@ -236,8 +236,18 @@ def test_reindex_and_repair_leave_encrypted_memories_findable_and_without_vector
     assert [one.detail for one in examine(mixed) if not one.ok] == []
 
 
-def test_without_the_key_reindex_and_repair_leave_encrypted_memories_alone(mixed, encryption):
-    reindex(mixed, "static")
+def test_reindex_refuses_encrypted_memories_without_their_key(mixed, encryption, monkeypatch):
+    for wrong in (None, new_master_key()):
+        if wrong is not None:
+            monkeypatch.setenv("RMEM_MASTER_KEY", wrong)
+        with pytest.raises(KeyMissingError, match="2 encrypted memories cannot be embedded without their key"):
+            reindex(mixed, lambda texts: [[1.0] * 16 for _ in texts])
+    monkeypatch.delenv("RMEM_MASTER_KEY")
+    with Brain(mixed, encryption=encryption) as brain:  # the embedder is what it was
+        assert lexical(brain, "lighthouse") == ["plain-1", "secret-1"]
+
+
+def test_without_the_key_repair_leaves_encrypted_memories_alone(mixed, encryption):
     repair(mixed)
     assert [one.detail for one in examine(mixed) if not one.ok] == []
     with Brain(mixed, encryption=encryption) as brain:

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -146,6 +147,34 @@ def test_a_body_that_does_not_arrive_is_cut_off(hurried):
         answer = rest_of(link)
     assert answer.startswith(b"HTTP/1.1 408")
     assert error_of(answer) == "the body of a request must arrive within 1 seconds"
+
+
+def test_bodies_that_trickle_in_give_their_places_back(serving):
+    server = serving(*ALONE, "--no-auth", head_seconds=2, body_rate=1000)
+    host = f"Host: 127.0.0.1:{server.port}\r\n".encode()
+    head = b"POST /workspaces HTTP/1.1\r\n" + host + b"Content-Type: application/json\r\n"
+    slow = [connect(server) for _ in range(300)]  # more than an organisation may have at once
+    try:
+        for link in slow:
+            link.sendall(head + b"Content-Length: 5000\r\n\r\n{")
+        until, refused = time.monotonic() + 15, 0
+        while httpx.get(f"{server.url}/me").status_code == 429:
+            refused += 1
+            assert time.monotonic() < until
+            for link in slow:
+                with suppress(OSError):
+                    link.sendall(b" ")
+            time.sleep(0.1)
+        assert refused
+        with connect(server) as steady:  # 5 s, at a third more than what is asked for
+            steady.sendall(head + b"Content-Length: 6700\r\n\r\n")
+            for _ in range(50):
+                steady.sendall(b" " * 134)
+                time.sleep(0.1)
+            assert steady.recv(65536).startswith(b"HTTP/1.1 400")
+    finally:
+        for link in slow:
+            link.close()
 
 
 def test_a_newcomer_gets_the_place_of_the_connection_that_waited_longest(serving):

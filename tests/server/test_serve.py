@@ -108,6 +108,12 @@ def test_sigterm_finishes_what_runs_and_logs_are_json(serving):
     assert token not in json.dumps(log)
 
 
+def test_warnings_of_json_output_are_json(tmp_path):
+    server = Process(tmp_path / "data", *ALONE, "--no-auth").ready()
+    first = server.end(signal.SIGTERM)[0]
+    assert (first["level"], first["message"][:27]) == ("warning", "no tokens are asked for; ev")
+
+
 def test_a_busy_port_is_told_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = str(busy.getsockname()[1])

@@ -198,6 +198,16 @@ def test_long_answers_are_refused_but_can_be_streamed(notes):
         list(notes.stream(sql, batch_size=0))
 
 
+def test_a_stream_of_long_rows_has_small_batches(workspace):
+    workspace.query("CREATE TABLE long (n BIGINT, x TEXT)")
+    workspace.query("INSERT INTO long SELECT n, $1 FROM generate_series(1, 60) n", ["x" * 1_000_000])
+    batches = [len(batch.rows) for batch in workspace.stream("SELECT x FROM long")]
+    assert sum(batches) == 60
+    assert max(batches) <= 10
+    batches = [len(batch.rows) for batch in workspace.stream("SELECT n FROM long", batch_size=50)]
+    assert batches == [50, 10]
+
+
 def test_a_stream_sees_one_state_and_may_be_left_early(notes):
     stream = notes.stream("SELECT id FROM notes ORDER BY id", batch_size=1)
     assert next(stream).rows == [(1,)]

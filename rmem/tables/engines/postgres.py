@@ -29,7 +29,7 @@ from ..sql.expression_types import is_array, result_type
 from ..sql.times import Interval
 from . import postgres_catalog as catalog
 from . import postgres_changes
-from .base import Engine, StaleCatalogueError, StatementPlan, TableChanges, fetch_rows
+from .base import Engine, StaleCatalogueError, StatementPlan, TableChanges, fetch_batch, fetch_rows
 from .postgres_catalog import OWN
 from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
@@ -391,10 +391,10 @@ def _result(cursor: Any, plan: StatementPlan) -> Result:
 
 def _batches(cursor: Any, plan: StatementPlan, batch_size: int) -> Iterator[Result]:
     """Yield at least one batch, so that the columns of an empty result are known."""
-    rows = cursor.fetchmany(batch_size)
+    rows = fetch_batch(cursor, batch_size)
     names, types = tuple(column.name for column in cursor.description), _types(cursor, plan)
     while True:
         yield Result(names, types, rows, len(rows))
-        rows = cursor.fetchmany(batch_size)
+        rows = fetch_batch(cursor, batch_size)
         if not rows:
             return
