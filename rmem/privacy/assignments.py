@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausibility import is_mixed, is_name, is_password, is_placeholder, is_random, is_token
+from .plausibility import is_mixed, is_name, is_password, is_placeholder, is_random, is_token, is_wordy
 
 # What the names of secrets contain, in lower case, and the pattern of the rest of the name. _CHOSEN are names of values
 # that people choose, _MADE of values that machines generate.
@@ -68,17 +68,19 @@ _RANDOM = re.compile(
     r"[A-Za-z0-9_+/.~-]{20,512}={0,2}"
 )
 """What only a machine generates, except hashes, UUIDs and public keys: a secret after any name that ends in "key"."""
+_JOINED_WORDS = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")  # openssl_x509_checkpurpose
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet)[_ .-]?$|[\"']$|"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|"
+    r"websocket)[_ .-]?$|[\"']$|"
     r"(?<!\w)-\s$"
 )
 """What keys that are not secret are called."""
 _WORDS = re.compile(r"[a-z]{4,} [a-z]{4,}|[A-Z]{4,} [a-z]{3,}")
 _TYPE = re.compile(r"(?:[A-Z]+[a-z]+[0-9]{0,2}){2,}")  # OAuth2Client
-_URN = re.compile(r":[a-z]+:[0-9A-Za-z]")
-_NEXT_LABEL = re.compile(r"[a-z]+[0-9]?:[ ]")
+_URN = re.compile(r":[a-z_]+:[0-9A-Za-z]")
+_NEXT_LABEL = re.compile(r"[a-z]+[0-9]?[a-z]*:[ ]")
 _ACTION = re.compile(r"(?<![a-z])(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
 _NAMED_KEY = re.compile(r"\w[._-]?$")
 _SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
@@ -96,6 +98,8 @@ _FLAG = re.compile(r"(?:^|\s)--?[a-z-]*$", re.IGNORECASE)  # --password value
 _SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$|\benable\s+$|\bmysqladmin\b[^\n]*\s$")
 """requirepass value, .netrc, a router's username x password 0 value"""
 _CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
+_SETS = re.compile(r"(?i:define|set\w*|put\w*|env\w*|add\w*|fill\w*|type|append|header|property)$")
+_LEAST_IN_CALL = 6
 _IN_URL = re.compile(r"://[^\s/]*$")
 _IS = re.compile(r" (?:(?:is|was|ist|lautet|es|est|é|è|jest)(?: now|:)?|(?:changed |reset |set )?to) ")
 _HEADER = re.compile(r"\b(Bearer|Basic|token|Token|(?<=uthorization: )[A-Z]{3,12})[ \t]+([A-Za-z0-9._~+/=-]{12,4096})")
@@ -269,7 +273,7 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         before = text[max(0, start - 80) : start]
         if _FLAG.search(before) or _SETTING.search(before):
             match = _SPACED.match(text, end)
-        elif _IS.match(text, end):
+        elif _IS.match(text, end) and not (key.group() == "pass" and text.startswith(" to ", end)):
             match, in_sentence = _IN_SENTENCE.match(text, end), True
         elif (made := _MADE_AFTER.match(text, end)) and _is_made(made["bare"]):
             match = made
@@ -278,8 +282,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
             return _secret_finding(text, first, last, chosen, True, key.group())
     elif match["pair"] and text[start - 1 : start] == "-" and key.group() in _SHORT:
         return None  # ("uid-pw", "…")
-    elif match["pair"] and not _CALL.search(text, max(0, start - 40), start):
-        return None  # a list of words
+    elif match["pair"] and not _is_argument(text, start, match["quoted"] or "", chosen):
+        return None
     elif (
         match["spaced"]
         and key.group() not in ("password", "passwd", "identified by")
@@ -312,9 +316,22 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     return _secret_finding(text, first, last, chosen, quoted, key.group(), in_sentence)
 
 
+def _is_argument(text: str, start: int, value: str, chosen: bool) -> bool:
+    """Return whether a name at this place and a value are arguments of a call: define('AUTH_KEY', '…')."""
+    call = _CALL.search(text, max(0, start - 40), start)
+    if call is None:
+        return False  # a list of words
+    if not chosen or _SETS.search(text, max(0, call.start() - 24), call.start()):
+        return True
+    # cipher('password', 'aes128'), Keyword("PASSWORD", "non-reserved")
+    return len(value) >= _LEAST_IN_CALL and not is_name(value) and not value.isalpha()
+
+
 def _is_random(value: str) -> bool:
     plain = value.replace("-", "").replace("_", "")
-    return _RANDOM.fullmatch(value) is not None or is_random(value) or (plain.isalnum() and is_mixed(value))
+    if _RANDOM.fullmatch(value) and not (_JOINED_WORDS.fullmatch(value) and is_wordy(value)):
+        return True
+    return is_random(value) or (plain.isalnum() and is_mixed(value))
 
 
 def _is_made(value: str) -> bool:

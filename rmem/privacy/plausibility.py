@@ -13,6 +13,7 @@ _HOLE = re.compile(
     r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}"
 )
 """What a template fills in."""
+_ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[nrt0]")
 _TEMPLATE = re.compile(
     r"^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
     r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
@@ -33,7 +34,7 @@ _WORDS = frozenset(
     default changeme-please falsch oublié inherit identifier bearer basic oauth oauth2 user username login admin-only
     value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
     refresh access same reset forgot valid disabled enabled unknown argon2 argon2i argon2id bcrypt md5 pbkdf2 scrypt
-    sha1 sha256 sha512 ed25519 client-id client_id x-oauth-basic""".split()
+    sha1 sha256 sha512 ed25519 function undefined symbol client-id client_id x-oauth-basic""".split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
@@ -53,6 +54,7 @@ _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
 _OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but not Base64 with its = at the end
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
+_ANCHORED = re.compile(r"\^.+\$")  # a whole regular expression
 _REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
@@ -82,6 +84,12 @@ _PUBLIC_KEY = re.compile(
     r"MI[A-Za-z]{0,4}MA0GCSqGSIb3DQEBAQUAA4|MIIB?I[A-Za-z]ANBgkqhkiG9w0BAQEFAAOC|MFkwEwYHKoZIzj0CAQ"
 )
 """How the Base64 of a public key of RSA or an elliptic curve begins."""
+_PUBLIC_NAME = re.compile(r"[UAONCX][A-Z2-7]{55}|age1[0-9a-z]{58}")  # public keys of NATS and age
+_ALGORITHM = re.compile(
+    r"(?i:aes|des|3des|rc|sha|sha2|sha3|md|blake|hs|rs|es|ps|rsa|dsa|ecdsa|ed|secp|bcrypt|scrypt|chacha)[-_]?[0-9a-z]{0,5}"
+    r"(?i:[-_](?:cbc|gcm|ctr|ecb|ccm|cfb|ofb|sha|[0-9]{2,4}|pkcs[0-9v]{1,3}|hmac)){0,3}|(?i:sha[0-9]?|md5|ssha|apr)[-_]?crypt"
+)
+"""aes128, AES-256-GCM, RS256, sha2crypt."""
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,16}|(?:\\x[0-9A-Fa-f]{2})+")  # written for a machine, or bytes
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")  # DB_PASSWORD
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
@@ -94,7 +102,11 @@ _CODE = re.compile(
     rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
+_VARIABLE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,2}")
+_OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:&|\||\+|<<)[A-Za-z_][\w.]*")  # flags&passwordFlag
 _DIGIT_WORD = re.compile(r"(?i:base64|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
+_LEAST_FOREIGN = 2  # letters of another script in a label
+_PUNCTUATION = frozenset(" ()（）[]「」-/.,:：、。・，'’!?！？")
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
 
@@ -107,7 +119,7 @@ def is_placeholder(value: str) -> bool:
         return True  # what a shell runs
     if _NAMED.fullmatch(value):
         return True
-    rest = _HOLE.sub("", value)
+    rest = _ESCAPE.sub("", _HOLE.sub("", value))
     return rest != value and (
         sum(character.isalnum() for character in rest) < _LEAST_LETTERS or _JOINED.fullmatch(rest) is not None
     )
@@ -133,6 +145,8 @@ def is_password(value: str, *, quoted: bool) -> bool:
     ):
         return False
     if _VERSION.fullmatch(value) or _REFERENCE.fullmatch(value) or _LABEL.fullmatch(value) or _NUMBER.fullmatch(value):
+        return False
+    if _is_foreign_label(value):
         return False
     if value[0].isupper() and not value.isascii() and _LABEL.fullmatch(unicodedata.normalize("NFD", value)):
         return False
@@ -164,6 +178,15 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
     if digits >= 2 or (digits and len(value) >= 24):
         return True
     return is_mixed(value) or is_random(value)
+
+
+def _is_foreign_label(value: str) -> bool:
+    """Return whether it is words in a script other than Latin, as in a translation that names a URL."""
+    others = [character for character in value if not character.isalpha() and not unicodedata.combining(character)]
+    foreign = sum(
+        character.isalpha() and not unicodedata.name(character, "LATIN").startswith("LATIN") for character in value
+    )
+    return foreign >= _LEAST_FOREIGN and set(others) <= _PUNCTUATION
 
 
 def is_name(value: str) -> bool:
@@ -223,11 +246,17 @@ def _is_literal(value: str, quoted: bool) -> bool:
         or (value.endswith(("/", "-", "_")) and _SLUG.fullmatch(value[:-1]))
     ):
         return False
-    if _PUBLIC_KEY.match(value) or (_PATH.fullmatch(value) and is_wordy(value)):
+    if _PUBLIC_KEY.match(value) or _PUBLIC_NAME.fullmatch(value) or _ALGORITHM.fullmatch(value):
+        return False
+    if _PATH.fullmatch(value.rstrip("/")) and is_wordy(value):
+        return False
+    if _ANCHORED.fullmatch(value) and _BRACKET.search(value):
         return False
     if quoted:
         return not _REST_OF_CODE.match(value)
     if value.startswith("[]") or _EXPRESSION.match(value) or _IDENTIFIER.fullmatch(value):
+        return False
+    if _VARIABLE_NAME.fullmatch(value) or (_OPERATION.fullmatch(value) and is_wordy(value)):
         return False
     if _PROPERTY.fullmatch(value) and _NAMES_ITSELF.search(value):
         return False
