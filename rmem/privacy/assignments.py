@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausibility import is_mixed, is_name, is_password, is_placeholder, is_random, is_token, is_wordy
+from .plausibility import is_mixed, is_name, is_password, is_placeholder, is_random, is_token, is_trial, is_wordy
 
 # What the names of secrets contain, in lower case, and the pattern of the rest of the name. _CHOSEN are names of values
 # that people choose, _MADE of values that machines generate.
@@ -100,6 +100,8 @@ _SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$|\benable\s+$|\
 _CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
 _SETS = re.compile(r"(?i:define|set\w*|put\w*|env\w*|add\w*|fill\w*|type|append|header|property)$")
 _LEAST_IN_CALL = 6
+_LEAST_DIGITS = 4
+_GROUPED = re.compile(r"(?:(?=[A-Z]*[0-9])[A-Z0-9]{4,12}-?){3,8}")  # ABC1234-GHI5678-JKL9012
 _IN_URL = re.compile(r"://[^\s/]*$")
 _IS = re.compile(r" (?:(?:is|was|ist|lautet|es|est|é|è|jest)(?: now|:)?|(?:changed |reset |set )?to) ")
 _HEADER = re.compile(r"\b(Bearer|Basic|token|Token|(?<=uthorization: )[A-Z]{3,12})[ \t]+([A-Za-z0-9._~+/=-]{12,4096})")
@@ -137,6 +139,13 @@ _NEXT_LINE = re.compile(
     r"(?P<value>\S{8,256})[ \t]*(?:\n|$)"
 )
 """Please use the following password: / … alone in its line."""
+_NAMED_VALUE = re.compile(
+    r"""(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,30}[ _.-]?
+    (?:(?:secret|private|access|auth|api)(?:[ _.-]?(?:key|token|code))?|token|(?-i:KEY))
+    (?:-|[.]|[ ]|\n)(?P<value>[A-Za-z0-9]{16,128}={0,2}|[0-9A-Za-z]{4,12}(?:-[0-9A-Za-z]{4,12}){2,7})(?![\w/.:=-])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""stripo-SECRET-…, nimble ACCESS …: a product, a word for a secret and what only a machine generates."""
 _USER = re.compile(
     r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
 )
@@ -222,7 +231,7 @@ def _is_secret_key(lowered: str, at: int, value: str) -> bool:
 
 def _is_plain_word(value: str) -> bool:
     """Return whether an unquoted word is a value, and not a name or a placeholder."""
-    return not is_placeholder(value) and not (is_name(value) and _PLACE.search(value))
+    return not is_placeholder(value) and (is_trial(value) or not (is_name(value) and _PLACE.search(value)))
 
 
 def _is_field(pair: re.Match[str]) -> bool:
@@ -231,6 +240,18 @@ def _is_field(pair: re.Match[str]) -> bool:
     if user == pair["key"].lower() or user in ("string", "text", "user name", "username") or value[0].isupper():
         return True
     return value.lower() != "password" and not is_password(value.replace(" ", "-"), quoted=True)
+
+
+def _is_generated(value: str) -> bool:
+    """Return whether only a machine writes it: a UUID, a long hexadecimal number, or letters and digits at random."""
+    digits = sum(character.isdigit() for character in value)
+    if is_placeholder(value) or digits < _LEAST_DIGITS or digits == len(value):
+        return False
+    return (
+        _MACHINE_MADE.fullmatch(value) is not None
+        or is_random(value.rstrip("="))
+        or (_GROUPED.fullmatch(value) is not None and not any(map(str.islower, value)))
+    )
 
 
 _FORMS = (
@@ -242,6 +263,7 @@ _FORMS = (
     (("password=", "pwd="), _CONNECTION, lambda value: True),
     (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False) or _is_plain_word(value)),
     (("sig=",), _SIGNATURE, is_token),
+    (("secret", "private", "access", "auth", "api", "token", "key"), _NAMED_VALUE, _is_generated),
     (("pass",), _SET, _is_plain_word),
     (("pass", "pwd"), _SETTINGS, _is_plain_word),
     (("password", "passphrase", "passcode", "token", "secret", "api key"), _NEXT_LINE, is_token),

@@ -113,8 +113,10 @@ _LEAST_LETTERS = 4  # that must be left of a value without the holes of a templa
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is `${PASS}`, `<your-password>`, `********`, `None`, the word "password" or the like."""
-    if _TEMPLATE.search(value) or _SAMPLE.search(value) or value.lower().strip("\"'") in _WORDS:
+    if _TEMPLATE.search(value) or value.lower().strip("\"'") in _WORDS:
         return True
+    if (sample := _SAMPLE.search(value)) and not is_random(value[sample.end() :]):
+        return True  # test_token, but not test_ before a token
     if value.startswith("$("):
         return True  # what a shell runs
     if _NAMED.fullmatch(value):
@@ -140,7 +142,7 @@ def is_password(value: str, *, quoted: bool) -> bool:
     if _SELECTOR.fullmatch(value) or (
         _NAMES_ITSELF.search(value)
         and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))
-        and not (quoted and _TRIAL.fullmatch(value))
+        and not (quoted and is_trial(value))
         and not _NUMBERED.fullmatch(value)
     ):
         return False
@@ -187,6 +189,11 @@ def _is_foreign_label(value: str) -> bool:
         character.isalpha() and not unicodedata.name(character, "LATIN").startswith("LATIN") for character in value
     )
     return foreign >= _LEAST_FOREIGN and set(others) <= _PUNCTUATION
+
+
+def is_trial(value: str) -> bool:
+    """Return whether it is a password of somebody who tries something: `thisismypassword`."""
+    return _TRIAL.fullmatch(value) is not None
 
 
 def is_name(value: str) -> bool:

@@ -156,6 +156,13 @@ def _secret_span(found: re.Match[str]) -> tuple[int, int]:
     return found.span(group)
 
 
+def _without_quotes(text: str, start: int, end: int) -> tuple[int, int]:
+    """Leave out `="` and the like, which some patterns count to the secret."""
+    value = text[start:end]
+    left = len(value) - len(value.lstrip("\"'=: \n"))
+    return start + left, end - (len(value) - len(value.rstrip("\"' \n")))
+
+
 def _is_host(found: re.Match[str], group: int) -> bool:
     return found.string[: found.start(group)].endswith("@")
 
@@ -211,7 +218,7 @@ def _rules_with_examples(corpus: str, folder: Path) -> Iterator[Sample]:
         kind = "private_key" if re.match(r"\w+\.(?:pem|age|privkey)\b", name) else "secret"
         for text in rule.get("examples") or ():
             if (found := patterns[name].search(text)) and not _REPEATED.search(found.group()):
-                start, end = _secret_span(found)
+                start, end = _without_quotes(text, *_secret_span(found))
                 values.add(text[start:end])
                 yield Sample(corpus, name, text, ((start, end, kind),), setting="assigned" if start else "bare")
         for text in rule.get("negative_examples") or ():
