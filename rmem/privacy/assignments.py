@@ -90,7 +90,9 @@ _MACHINE_MADE = re.compile(
 )
 _WORD = re.compile(r"[a-z][a-z-]{4,29}[a-z](?=[\"'`])")
 _PLACE = re.compile(r"pass|secret|token|key|field|param|value|prompt|input", re.IGNORECASE)
-_ENDS = re.compile(r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|&(?=amp;)")
+_ENDS = re.compile(
+    r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|\|(?=[A-Za-z]\w*[:=])|&(?=amp;)"
+)
 """Where a value without quotes ends although no blank follows: a=b&c=d, a=b;c=d, (a=b, …), <a>b</a>."""
 _QUERY = re.compile(r"[?&][\w.-]*$")
 _COMPARED = re.compile(r"""(["'])([^"'\n]{4,128})\1\s{0,3}[!=]==?\s{0,3}[\w.]{0,40}$""")  # "…" == password
@@ -149,6 +151,7 @@ _NAMED_VALUE = re.compile(
 _USER = re.compile(
     r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
 )
+_NO_USER = re.compile(r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>")  # ids of a user and a group, a date, a template
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
 _COMMAND = re.compile(
     r"""(?:\bsshpass\s+-p\s*|\bredis-cli\b[^\n]{0,80}?\s-a\s+|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p
@@ -206,7 +209,7 @@ def assigned_secrets(text: str) -> Iterator[Finding]:
                 yield Finding(*match.span("value"), "secret", "assignment", match["value"])
     if "-u" in text:
         for match in _USER.finditer(text):
-            if not re.fullmatch(r"[0-9]+:[0-9]+|[+%].*", match.group(1)):
+            if not _NO_USER.fullmatch(match.group(1)):
                 yield Finding(match.start(1), match.end(1), "secret", "user_option", match.group(1))
     if "ookie" in lowered:
         for line in _COOKIE.finditer(text):

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 _HOLE = re.compile(
     r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
-    r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}"
+    r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}|%7B\w*%7D|<%[^%]*(?:%>|$)"
 )
 """What a template fills in."""
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[nrt0]")
 _TEMPLATE = re.compile(
-    r"^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
+    r"^env[=:]|^\[\{|^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
     r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
 )
 _SAMPLE = re.compile(
@@ -58,13 +58,13 @@ _ANCHORED = re.compile(r"\^.+\$")  # a whole regular expression
 _REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
-    r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+"
+    r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+|[a-z]+[0-9]?-(?:key|secret|token|password)|[a-z]{1,12}-[0-9]{1,8}(?:-[a-z]+){2,}"
 )
 _VERSION = re.compile(
     r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?"
 )  # what a package needs
 _TAG = re.compile(r'\w+:\\?"')  # `json:"password"` of a field
-_EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+\(")
+_EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+[(<]")
 _FILE = re.compile(
     r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
 )
@@ -90,9 +90,11 @@ _ALGORITHM = re.compile(
     r"(?i:[-_](?:cbc|gcm|ctr|ecb|ccm|cfb|ofb|sha|[0-9]{2,4}|pkcs[0-9v]{1,3}|hmac)){0,3}|(?i:sha[0-9]?|md5|ssha|apr)[-_]?crypt"
 )
 """aes128, AES-256-GCM, RS256, sha2crypt."""
-_NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,16}|(?:\\x[0-9A-Fa-f]{2})+")  # written for a machine, or bytes
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,16}[uUlL]{0,3}|(?:\\x[0-9A-Fa-f]{2})+")  # written for a machine, or bytes
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")  # DB_PASSWORD
-_REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*")  # package.module:Name
+_REFERENCE = re.compile(
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*|(?:[A-Z][A-Za-z]+)(?::(?:[A-Z][A-Za-z]+|[0-9]{1,2}))+"
+)  # package.module:Name, Section:0:Name
 _SELECTOR = re.compile(
     r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
 )  # of a page, of a route
@@ -102,11 +104,12 @@ _CODE = re.compile(
     rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
-_VARIABLE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,2}")
+_VARIABLE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]?|_[a-z]+(?:[A-Z][a-z]+[0-9]?)+|[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
 _OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:&|\||\+|<<)[A-Za-z_][\w.]*")  # flags&passwordFlag
-_DIGIT_WORD = re.compile(r"(?i:base64|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
+_DIGIT_WORD = re.compile(r"(?i:base64|k8s|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
+_COMPOSED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")  # kana, Chinese characters, Hangul
 _LEAST_FOREIGN = 2  # letters of another script in a label
-_PUNCTUATION = frozenset(" ()（）[]「」-/.,:：、。・，'’!?！？")
+_PUNCTUATION = frozenset(" ()[]-/.,:'’!?")
 _MANY_SIGNS = 5  # different ones, in a value without digits
 _LEAST_LETTERS = 4  # that must be left of a value without the holes of a template
 
@@ -183,12 +186,14 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
 
 
 def _is_foreign_label(value: str) -> bool:
-    """Return whether it is words in a script other than Latin, as in a translation that names a URL."""
-    others = [character for character in value if not character.isalpha() and not unicodedata.combining(character)]
-    foreign = sum(
-        character.isalpha() and not unicodedata.name(character, "LATIN").startswith("LATIN") for character in value
-    )
-    return foreign >= _LEAST_FOREIGN and set(others) <= _PUNCTUATION
+    """Return whether it is words in a script other than Latin. Nobody types a password in a script that needs an input
+    method, so its letters are enough; in others, digits and signs make a password."""
+    if len(_COMPOSED.findall(value)) >= _LEAST_FOREIGN:
+        return True
+    letters = [character for character in value if character.isalpha()]
+    foreign = sum(not unicodedata.name(character, "LATIN").startswith("LATIN") for character in letters)
+    others = {character for character in value if not character.isalpha() and not unicodedata.combining(character)}
+    return foreign >= _LEAST_FOREIGN and others <= _PUNCTUATION
 
 
 def is_trial(value: str) -> bool:
