@@ -57,6 +57,38 @@ OTHERS = [
     "r.acceptOAuth2LoginRequest = &request",
     '"access_token": "2022-08-25T09:26:05Z"',
     '"node": "Mc1oQWuEQom5uQyCljDEGA"',
+    'nkey = "UCARKS2E3KVB7YORL2DG34XLT7PUCOL2SVM7YXV6ETHLW6Z46UUJ2VZ3"',
+    'createEncryptionCipher("password", "aes128")',
+    'Sequence("PASSWORD", "POLICIES"), Keyword("PASSWORD", "non-reserved")',
+    "call assert_fails('pwd', 'E187:')",
+    "if (typeof config?.validatePassword === 'function') {",
+    '"attribute.password": "패스워드(Password)"',
+    "invalidPasswordMinLengthMessage=無効なパスワード: 最小長は{0}です。",
+    "password: `a${'b'.repeat(70)}=\\uD83D`",
+    "hasPassword := cp.flags&mqttConnFlagPasswordFlag != 0",
+    "user.PrivateKey = _mockEncryptedType7String;",
+    "storedToken = callInfo.ArgAt<byte[]>(1)",
+    "Pwd = cmd_dict2 }",
+    'isSelfHosted ? x : passwordKey = "Database:Password"',
+    'const string InputPassword = "pm-27086-update-authentication-apis-for-input-password"',
+    "LicenseKey:myLicenseKey|MaxCollections:2|MaxStorageGb:100|Name:myOrg",
+    "secret: count0-secret",
+    "DONT_EXPIRE_PASSWORD = 0x10000L;",
+    'options to pass to "rustfmt"',
+    "GUEST_TOKEN: 'api/v1/security/guest_token/'",
+    "resultsKey: '417149f4-cd27-4f80-91f3-c45c871003f7'",
+    "file: password: sha2crypt: option 'variant' must be one of",
+    "openssl_x509_check_private_key openssl_x509_checkpurpose openssl_x509_export",
+    "- key: 'token'\n  value: '^(abc123|zyx789)$'",
+    "curl -u <infinispan_user>:<infinispan_pwd> -s https://rest_url",
+]
+GENERATED = [
+    "stripo-SECRET-123e4567-e89b-12d3-a456-426614174000",
+    "datadog-secrettoken-0024a29224affe29d173c0bf99e5a89d",
+    "nimble ACCESS 3mL6pHJQ7NMK3v8Z1J6n2L9F6qK2dH",
+    "screenshotapi KEY-ABC1234-GHI5678-JKL9012-MNO3456",
+    "some_token=test_TK7p9N4Lm2Jx5Vq8WyU3aB1cD6fHjKnRvZ0sE9gYiX4bC",
+    "Username=somebody\nPassword=thisismypassword\n",
 ]
 
 
@@ -64,6 +96,14 @@ OTHERS = [
 def test_a_value_that_only_a_machine_writes_is_found_by_its_name(text):
     found = [text[one.start : one.end] for one in scan(text) if one.kind == "secret"]
     assert any(VALUE in one for one in found), found
+
+
+@pytest.mark.parametrize("text", GENERATED)
+def test_a_value_is_found_behind_a_product_and_a_word_for_a_secret(text):
+    last = (
+        text.strip().replace("=", " ").replace("-SECRET-", " ").replace("token-", " ").replace("KEY-", " ").split()[-1]
+    )
+    assert [text[one.start : one.end] for one in scan(text) if one.kind == "secret"] == [last]
 
 
 @pytest.mark.parametrize("text", OTHERS)
