@@ -72,11 +72,12 @@ _JOINED_WORDS = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")  # openssl_x509_checkpur
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|"
     r"websocket)[_ .-]?$|[\"']$|"
     r"(?<!\w)-\s$"
 )
 """What keys that are not secret are called."""
+_IN_PROSE = re.compile(r"[^\W\d_][^\W\d]*(?:[·'’-][^\W\d]+)?(?:[ ][^\W\d_][\w'’-]*){2}")
 _WORDS = re.compile(r"[a-z]{4,} [a-z]{4,}|[A-Z]{4,} [a-z]{3,}")
 _TYPE = re.compile(r"(?:[A-Z]+[a-z]+[0-9]{0,2}){2,}")  # OAuth2Client
 _URN = re.compile(r":[a-z_]+:[0-9A-Za-z]")
@@ -209,7 +210,8 @@ def assigned_secrets(text: str) -> Iterator[Finding]:
                 yield Finding(*match.span("value"), "secret", "assignment", match["value"])
     if "-u" in text:
         for match in _USER.finditer(text):
-            if not _NO_USER.fullmatch(match.group(1)):
+            password = match.group(1).partition(":")[2]
+            if not _NO_USER.fullmatch(match.group(1)) and not is_placeholder(password):
                 yield Finding(match.start(1), match.end(1), "secret", "user_option", match.group(1))
     if "ookie" in lowered:
         for line in _COOKIE.finditer(text):
@@ -288,6 +290,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # "Enter your password": "…" for translators
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
+    if text[start - 1 : start] == "[" and text[end : end + 1] == "]":
+        return None  # zones[token] = …
     if (text[start - 1 : start] == ":" and text[end : end + 1] == ":") or _URN.match(text, end):
         return None  # urn:secret:name, id-token:private:…
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
@@ -324,6 +328,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     if not quoted:
         if _NEXT_LABEL.match(text, first):
             return None  # password: debug2: …
+        if chosen and not in_sentence and _IN_PROSE.match(text, first):
+            return None  # confirm_password: Enter it again
         last = _value_end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
     if (
         quoted

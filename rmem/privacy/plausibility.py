@@ -61,7 +61,7 @@ _SLUG = re.compile(
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+|[a-z]+[0-9]?-(?:key|secret|token|password)|[a-z]{1,12}-[0-9]{1,8}(?:-[a-z]+){2,}"
 )
 _VERSION = re.compile(
-    r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:\(\S*)?"
+    r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:/go\.mod|\(\S*)?"
 )  # what a package needs
 _TAG = re.compile(r'\w+:\\?"')  # `json:"password"` of a field
 _EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+[(<]")
@@ -169,7 +169,12 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
         return quoted and len(value) >= 8 and value.isalnum() and _alternates(value) and not is_placeholder(value)
     if is_placeholder(value) or _SLUG.fullmatch(value) or _SELECTOR.fullmatch(value) or not value.isascii():
         return False
-    if _TIME.fullmatch(value) or _REFERENCE.fullmatch(value) or _HEADER_NAME.fullmatch(value):
+    if (
+        _TIME.fullmatch(value)
+        or _VERSION.fullmatch(value)
+        or _REFERENCE.fullmatch(value)
+        or _HEADER_NAME.fullmatch(value)
+    ):
         return False
     if value.startswith("ssh-") or (not quoted and _CAMEL.fullmatch(value) and is_wordy(value)):
         return False  # a public key, authHeaderB64
