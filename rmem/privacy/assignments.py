@@ -33,7 +33,7 @@ _KEY_OF = re.compile(
 )
 _SHORT = frozenset(("pass", "pw", "pwd", "psw", "psk", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|cursor|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
+    r"(?:next|page|continuation|pagination|skip|delta|authenticity|x-amz|cursor|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
     r"(?<![A-Za-z])(?:sync|max|min|num|total|pad|eos|bos|unk|stop|start|end|first|last|new|per))[_-]?$",
     re.IGNORECASE,
 )
@@ -72,7 +72,7 @@ _JOINED_WORDS = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")  # openssl_x509_checkpur
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|alert|theme|media|player|site|captcha|"
     r"websocket)[_ .-]?$|[\"']$|"
     r"(?<!\w)-\s$"
 )
@@ -145,7 +145,7 @@ _NEXT_LINE = re.compile(
 _NAMED_VALUE = re.compile(
     r"""(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,30}[ _.-]?
     (?:(?:secret|private|access|auth|api)(?:[ _.-]?(?:key|token|code))?|token|(?-i:KEY))
-    (?:-|[.]|[ ]|\n)(?P<value>[A-Za-z0-9]{16,128}={0,2}|[0-9A-Za-z]{4,12}(?:-[0-9A-Za-z]{4,12}){2,7})(?![\w/.:=-])""",
+    (?:-|[.]|[ ]|\n)(?P<value>[A-Za-z0-9]{16,128}={0,2}|[0-9A-Za-z]{4,12}(?:-[0-9A-Za-z]{4,12}){2,7})(?![\w/.:=+-])""",
     re.IGNORECASE | re.VERBOSE,
 )
 """stripo-SECRET-…, nimble ACCESS …: a product, a word for a secret and what only a machine generates."""
@@ -153,6 +153,7 @@ _USER = re.compile(
     r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
 )
 _NO_USER = re.compile(r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>")  # ids of a user and a group, a date, a template
+_OWNER = re.compile(r"(\w+):\1(?::.*)?")  # docker exec -u user:group
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
 _COMMAND = re.compile(
     r"""(?:\bsshpass\s+-p\s*|\bredis-cli\b[^\n]{0,80}?\s-a\s+|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,120}?\s-p
@@ -211,7 +212,13 @@ def assigned_secrets(text: str) -> Iterator[Finding]:
     if "-u" in text:
         for match in _USER.finditer(text):
             password = match.group(1).partition(":")[2]
-            if not _NO_USER.fullmatch(match.group(1)) and not is_placeholder(password):
+            if (
+                not _NO_USER.fullmatch(match.group(1))
+                and not is_placeholder(password)
+                and not (
+                    _OWNER.fullmatch(match.group(1)) and "curl" not in text[max(0, match.start() - 200) : match.start()]
+                )
+            ):
                 yield Finding(match.start(1), match.end(1), "secret", "user_option", match.group(1))
     if "ookie" in lowered:
         for line in _COOKIE.finditer(text):
@@ -390,7 +397,7 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
     if chosen:
         return is_password(value, quoted=quoted) and (" " not in value or key == "passphrase")
     if " " in value:
-        return len(value) >= 40 and not _WORDS.search(value) and is_token(value, quoted=quoted)
+        return len(value) >= 40 and not _WORDS.search(value) and not _is_prose(value) and is_token(value, quoted=quoted)
     if key in ("login", "_pat"):
         return _MACHINE_MADE.fullmatch(value) is not None and is_token(value, quoted=quoted)
     if is_token(value, quoted=quoted):
@@ -400,6 +407,12 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
     return quoted or (
         any(character.isdigit() for character in value) and not is_name(value) and not _TYPE.fullmatch(value)
     )
+
+
+def _is_prose(value: str) -> bool:
+    """Return whether most of its words have letters alone."""
+    words = value.split()
+    return sum(map(str.isalpha, words)) * 2 > len(words)
 
 
 def _value_end(text: str, first: int, last: int, in_query: bool) -> int:

@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import pairwise
 
 _HOLE = re.compile(
-    r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*\}|@[A-Z_]+@"
+    r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*(?:\}|$)|@[A-Z_]+@"
     r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}|%7B\w*%7D|<%[^%]*(?:%>|$)"
 )
 """What a template fills in."""
@@ -34,7 +34,7 @@ _WORDS = frozenset(
     default changeme-please falsch oublié inherit identifier bearer basic oauth oauth2 user username login admin-only
     value variable env environment prompt hash hashed salt encrypted plain plaintext type name field input write read
     refresh access same reset forgot valid disabled enabled unknown argon2 argon2i argon2id bcrypt md5 pbkdf2 scrypt
-    sha1 sha256 sha512 ed25519 function undefined symbol client-id client_id x-oauth-basic""".split()
+    sha1 sha256 sha512 ed25519 function undefined symbol deleted client-id client_id x-oauth-basic""".split()
 )
 _NAMES_ITSELF = re.compile(
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api_?key|(?:private|public)_?key|credential|value\d|field|param", re.I
@@ -58,7 +58,8 @@ _ANCHORED = re.compile(r"\^.+\$")  # a whole regular expression
 _REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
-    r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+|[a-z]+[0-9]?-(?:key|secret|token|password)|[a-z]{1,12}-[0-9]{1,8}(?:-[a-z]+){2,}"
+    r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+|[a-z]+[0-9]?-(?:key|secret|token|password)|[a-z]{1,12}-[0-9]{1,8}(?:-[a-z]+){2,}|"
+    r"[0-9]{4}_[a-z]+(?:_[a-z0-9]+)*"
 )
 _VERSION = re.compile(
     r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:/go\.mod|\(\S*)?"
@@ -90,13 +91,15 @@ _ALGORITHM = re.compile(
     r"(?i:[-_](?:cbc|gcm|ctr|ecb|ccm|cfb|ofb|sha|[0-9]{2,4}|pkcs[0-9v]{1,3}|hmac)){0,3}|(?i:sha[0-9]?|md5|ssha|apr)[-_]?crypt"
 )
 """aes128, AES-256-GCM, RS256, sha2crypt."""
-_NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,16}[uUlL]{0,3}|(?:\\x[0-9A-Fa-f]{2})+")  # written for a machine, or bytes
+_NUMBER = re.compile(
+    r"0x[0-9A-Fa-f]{1,16}[uUlL]{0,3}|[0-9]\*[A-Z]+|(?:\\x[0-9A-Fa-f]{2})+"
+)  # written for a machine, or bytes
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")  # DB_PASSWORD
 _REFERENCE = re.compile(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*|(?:[A-Z][A-Za-z]+)(?::(?:[A-Z][A-Za-z]+|[0-9]{1,2}))+"
 )  # package.module:Name, Section:0:Name
 _SELECTOR = re.compile(
-    r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
+    r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*_)[a-z]+(?:[/_][a-z]+)*#[a-z]+(?:_[a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
 )  # of a page, of a route
 _JOINED = re.compile(r"[A-Za-z_ .:/|-]*")  # words around the holes of a template
 _SYMBOL = r"[&*!@$]*(?:[A-Za-z_]+|[A-Za-z_]*[A-Za-z]{3}[0-9]{1,2}|(?<=[\[(-])[0-9]{1,3})"
@@ -105,6 +108,7 @@ _CODE = re.compile(
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
 _VARIABLE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]?|_[a-z]+(?:[A-Z][a-z]+[0-9]?)+|[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
+_INSTANCE = re.compile(r"@{1,2}[a-z]\w*(?:\[:?\w+\]|_\w+)")  # @options[:key], @current_key
 _OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:&|\||\+|<<)[A-Za-z_][\w.]*")  # flags&passwordFlag
 _DIGIT_WORD = re.compile(r"(?i:base64|k8s|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
 _COMPOSED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")  # kana, Chinese characters, Hangul
@@ -273,7 +277,11 @@ def _is_literal(value: str, quoted: bool) -> bool:
         return not _REST_OF_CODE.match(value)
     if value.startswith("[]") or _EXPRESSION.match(value) or _IDENTIFIER.fullmatch(value):
         return False
-    if _VARIABLE_NAME.fullmatch(value) or (_OPERATION.fullmatch(value) and is_wordy(value)):
+    if (
+        _VARIABLE_NAME.fullmatch(value)
+        or _INSTANCE.fullmatch(value)
+        or (_OPERATION.fullmatch(value) and is_wordy(value))
+    ):
         return False
     if _PROPERTY.fullmatch(value) and _NAMES_ITSELF.search(value):
         return False

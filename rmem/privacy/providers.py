@@ -21,6 +21,8 @@ _INSIDE = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 
 _LONG = re.compile(r"[A-Za-z0-9_+/=.~:|!$%?&@-]{16,}")  # no token is without such a word
 _PLAIN = re.compile(r"[a-z_./:=-]+|[0-9a-f]{4}[0-9a-f-]*|[0-9T:.+Z-]+")  # words, paths, hashes, UUIDs, times: no tokens
+_FILE_END = re.compile(r"\.(?:min\.|chunk\.)?(?:js|css|map|png|jpg|svg|woff2?)\b")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}")
 _LONGEST = 4096
 _DIGIT = re.compile("[0-9]")
 _EXAMPLE = re.compile(r"[xX]{8}|(?:[xX]{3,}-?){3}|[*.]{4}|[-_](?:here|HERE)$|Here$|abcdefghijklmnop|0123456789abcdef$")
@@ -71,8 +73,20 @@ def provider_keys(text: str) -> Iterator[Finding]:
             start, token = match.start(), match.group().rstrip(".")  # the end of a sentence
             if start and text[start - 1] in _INSIDE:
                 continue  # a lookbehind in the pattern would take three times as long
-            if _is_token(rule, token):
+            if _is_token(rule, token) and not _is_inside(text, start, start + len(token)):
                 yield Finding(start, start + len(token), "secret", rule.name, token)
+
+
+def _is_inside(text: str, start: int, end: int) -> bool:
+    """Return whether a match is a part of longer Base64, or of the name of a file."""
+    if _FILE_END.match(text, end):
+        return True
+    if text[start - 1 : start] not in ("+", "/") and text[end : end + 1] not in ("+", "/"):
+        return False
+    around = _BASE64.search(text, max(0, start - 100), end + 100)
+    while around and around.end() < end:
+        around = _BASE64.search(text, around.end(), end + 100)
+    return around is not None and around.start() <= start and "+" in around.group()
 
 
 def _is_token(rule: Rule, token: str) -> bool:

@@ -32,6 +32,9 @@ _QUOTES = ('"', "'", "`")
 _LEAST_WORDS = 3  # beside the random one
 _LEAST_BARE = 20
 _PREFIXED = re.compile(r"(?!sha|md5|crc|hash|rev|commit|id|img|build)[a-z]{2,8}_[0-9a-f]{32,64}")
+_IDENTIFIER = re.compile(
+    r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$|^[A-Za-z0-9_-]{22}$"
+)  # UUIDs, in Base64 too
 _PROSE_BEFORE = re.compile(r"(?:^|[A-Za-z,.;:!?][ ]+)[(\"'`]?$")
 
 
@@ -45,6 +48,7 @@ def random_words(text: str) -> Iterator[Finding]:
             or is_placeholder(word)
             or word.startswith(("MII", "AAAA", "LS0t"))
             or _is_encoded(word)
+            or _IDENTIFIER.search(word)
         ):
             continue
         start, end = match.span()
