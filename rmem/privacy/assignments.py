@@ -33,7 +33,7 @@ _KEY_OF = re.compile(
 )
 _SHORT = frozenset(("pass", "pw", "pwd", "psw", "psk", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|skip|delta|authenticity|x-amz|cursor|public|publickey|primary|foreign|csrf|xsrf|cancellation|"
+    r"(?:next|page|continuation|pagination|skip|delta|authenticity|x-amz|cursor|public|publickey|pub|primary|foreign|csrf(?:middleware)?|xsrf|cancellation|"
     r"(?<![A-Za-z])(?:sync|max|min|num|total|pad|eos|bos|unk|stop|start|end|first|last|new|per))[_-]?$",
     re.IGNORECASE,
 )
@@ -72,7 +72,7 @@ _JOINED_WORDS = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")  # openssl_x509_checkpur
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
-    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|alert|theme|media|player|site|captcha|"
+    r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|alert|theme|media|player|site|captcha|pub|"
     r"websocket)[_ .-]?$|[\"']$|"
     r"(?<!\w)-\s$"
 )
@@ -103,6 +103,8 @@ _SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$|\benable\s+$|\
 _CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
 _SETS = re.compile(r"(?i:define|set\w*|put\w*|env\w*|add\w*|fill\w*|type|append|header|property)$")
 _LEAST_IN_CALL = 6
+_LEAST_NAME = 6
+_CHOSEN_WORDS = ("password", "secret", "passwd", "passphrase")  # they may be a password too
 _LEAST_DIGITS = 4
 _GROUPED = re.compile(r"(?:(?=[A-Z]*[0-9])[A-Z0-9]{4,12}-?){3,8}")  # ABC1234-GHI5678-JKL9012
 _IN_URL = re.compile(r"://[^\s/]*$")
@@ -242,7 +244,9 @@ def _is_secret_key(lowered: str, at: int, value: str) -> bool:
 
 
 def _is_plain_word(value: str) -> bool:
-    """Return whether an unquoted word is a value, and not a name or a placeholder."""
+    """Return whether an unquoted word is a value, and not a name, a label or a placeholder."""
+    if value[0].isupper() and value.isalpha() and not value.isupper():
+        return False
     return not is_placeholder(value) and (is_trial(value) or not (is_name(value) and _PLACE.search(value)))
 
 
@@ -338,6 +342,8 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         if chosen and not in_sentence and _IN_PROSE.match(text, first):
             return None  # confirm_password: Enter it again
         last = _value_end(text, first, last, _QUERY.search(text, max(0, start - 40), start) is not None)
+    if quoted and _names_itself(text, end, text[first:last]):
+        return None  # ldapPassword = "LDAPPassword"
     if (
         quoted
         and match.groupdict().get("compared")
@@ -352,6 +358,14 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     if in_sentence and chosen and match["open"] and _WORD.match(text, first) and _is_plain_word(text[first:last]):
         return Finding(first, last, "secret", "assignment", text[first:last])  # the password is "centipede"
     return _secret_finding(text, first, last, chosen, quoted, key.group(), in_sentence)
+
+
+def _names_itself(text: str, end: int, value: str) -> bool:
+    """Return whether a value is the name before it, or the last words of it."""
+    if len(value) < _LEAST_NAME or not value.isidentifier() or is_trial(value):
+        return False
+    name = text[max(0, end - 60) : end].lower().replace("_", "")
+    return name.endswith(value.lower().replace("_", "")) and value.lower() not in _CHOSEN_WORDS
 
 
 def _is_argument(text: str, start: int, value: str, chosen: bool) -> bool:

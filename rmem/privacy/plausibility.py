@@ -10,12 +10,12 @@ from itertools import pairwise
 
 _HOLE = re.compile(
     r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*(?:\}|$)|@[A-Z_]+@"
-    r"|\{[A-Za-z_][\w.:!\[\]-]+\}|\{[0-9]*\}|%7B\w*%7D|<%[^%]*(?:%>|$)"
+    r"|\{[A-Za-z_][\w.:!\[\]-]*\}|\{[0-9]*\}|%7B\w*%7D|<%[^%]*(?:%>|$)"
 )
 """What a template fills in."""
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[nrt0]")
 _TEMPLATE = re.compile(
-    r"^env[=:]|^\[\{|^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
+    r"^env[=:]|^\[\{|aws4_request|[._-]your[._-]|^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
     r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
 )
 _SAMPLE = re.compile(
@@ -78,7 +78,7 @@ _IDENTIFIER = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*[A-Za-z0-9_](?:Secret|Key|Token|Password|Credential|SECRET|KEY|TOKEN|PASSWORD)\w{0,12}"
 )
 _PATH = re.compile(r"[\w-]{1,40}(?:[/.][\w-]{1,40}){2,}")  # package.module.Name, plugins/auth/migrations
-_HEADER_NAME = re.compile(r"[A-Z][a-z]*(?:-[A-Z][A-Za-z]+[0-9]{0,3})+")  # X-Amz-Content-Sha256
+_HEADER_NAME = re.compile(r"[A-Z][a-z]*(?:-[A-Z][A-Za-z]*[0-9]{0,3})+")  # X-Amz-Content-Sha256
 _CAMEL = re.compile(r"[a-z]{3,}(?:[A-Z]+[a-z]*)+[0-9]{0,2}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?")
 _PUBLIC_KEY = re.compile(
@@ -107,7 +107,9 @@ _CODE = re.compile(
     rf"(?=@|:|\S*(?:[()\[\]{{}}<>]|::|->))[(\[{{<:*&!\"'-]*{_SYMBOL}(?:[.:!?&*<>()\[\]{{}}|,;'\"=+-]+{_SYMBOL})*[.:!?&*<>()\[\]{{}}|,;'\"=+-]*"
 )
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
-_VARIABLE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]?|_[a-z]+(?:[A-Z][a-z]+[0-9]?)+|[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
+_VARIABLE_NAME = re.compile(
+    r"[a-z]+(?:_[a-z]+)+[0-9]?|_[a-z]+(?:[A-Z][a-z]+[0-9]?)+|[a-z]+(?:[A-Z][a-z]+)+[0-9]?|(?:[A-Z]+[a-z]{2,}){2,}[A-Z]*"
+)
 _INSTANCE = re.compile(r"@{1,2}[a-z]\w*(?:\[:?\w+\]|_\w+)")  # @options[:key], @current_key
 _OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:&|\||\+|<<)[A-Za-z_][\w.]*")  # flags&passwordFlag
 _DIGIT_WORD = re.compile(r"(?i:base64|k8s|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")

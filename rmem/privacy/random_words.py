@@ -21,7 +21,7 @@ _EXPLAINED = re.compile(
     r"cert|certificate|crt|pub|public|pubkey|publickey|commit|rev|revision|ref|tag|version|build|nonce|cursor|slug|"
     r"class|classname|path|file|filename|image|img|src|href|url|uri|link|data|base64|content|body|challenge|state|"
     r"trace|span|request|code|name|index|version|import|from|require|location|address|addr|host|user|username|"
-    r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search|examples?|values?|device|verification|jkt|s256|expected|label|string|txt|context)$",
+    r"bytes|buffer|table|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search|examples?|values?|device|verification|jkt|s256|expected|label|string|txt|context|eq|equals?)$",
     re.IGNORECASE,
 )
 _IN_URL = re.compile(r"://\S*$")
