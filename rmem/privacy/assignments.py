@@ -154,7 +154,9 @@ _NAMED_VALUE = re.compile(
 _USER = re.compile(
     r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
 )
-_NO_USER = re.compile(r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>")  # ids of a user and a group, a date, a template
+_NO_USER = re.compile(
+    r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>|[A-Z-]+:[0-9]+,.*"
+)  # ids of a user and a group, a date, a template
 _OWNER = re.compile(r"(\w+):\1(?::.*)?")  # docker exec -u user:group
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
 _COMMAND = re.compile(
@@ -301,8 +303,10 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         return None  # "Enter your password": "…" for translators
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
-    if text[start - 1 : start] == "[" and text[end : end + 1] == "]":
-        return None  # zones[token] = …
+    if text[start - 1 : start] in ("[", "=") and text[end : end + 1] == "]":
+        return None  # zones[token] = …, [type=password]:hover
+    if text[start - 4 : start] == "--- ":
+        return None  # --- PASS: TestName
     if (text[start - 1 : start] == ":" and text[end : end + 1] == ":") or _URN.match(text, end):
         return None  # urn:secret:name, id-token:private:…
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):

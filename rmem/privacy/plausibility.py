@@ -15,7 +15,7 @@ _HOLE = re.compile(
 """What a template fills in."""
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[nrt0]")
 _TEMPLATE = re.compile(
-    r"^env[=:]|^\[\{|aws4_request|[._-]your[._-]|^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
+    r"^env[=:]|\{%|^\[\{|aws4_request|[._-]your[._-]|^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
     r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
 )
 _SAMPLE = re.compile(
@@ -109,6 +109,7 @@ _CODE = re.compile(
 """Words without digits between brackets and other signs of programs: `Option<&str>`, `json!(!hidden)`, `@password`."""
 _VARIABLE_NAME = re.compile(
     r"[a-z]+(?:_[a-z]+)+[0-9]?|_[a-z]+(?:[A-Z][a-z]+[0-9]?)+|[a-z]+(?:[A-Z][a-z]+)+[0-9]?|(?:[A-Z]+[a-z]{2,}){2,}[A-Z]*"
+    r"|[a-z]+(?:_[a-z0-9]+)*_(?:password|secret|token|key)"
 )
 _INSTANCE = re.compile(r"@{1,2}[a-z]\w*(?:\[:?\w+\]|_\w+)")  # @options[:key], @current_key
 _OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:&|\||\+|<<)[A-Za-z_][\w.]*")  # flags&passwordFlag

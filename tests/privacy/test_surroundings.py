@@ -101,6 +101,10 @@ OTHERS = [
     "AWS4-HMAC-SHA256 Credential=minio/20220507/us-east-1/s3/aws4_request, SignedHeaders=host",
     'MetaDataKey = "X-Minio-Internal-Server-Side-Encryption-S3-Kms-Sealed-Key"',
     'password=f"password-{i}"',
+    "label textarea:focus,.type-toggle [type=password]:hover,.type-toggle [type=text]:hover",
+    "--- PASS: TestBasicL4ExplicitDestinations/relationship:_default/default (0.01s)",
+    "create_user(user_password = user_001_password, **ADMIN_CLIENT)",
+    "<p>{% trans %}Enter your password to continue.{% endtrans %}</p>",
 ]
 GENERATED = [
     "stripo-SECRET-123e4567-e89b-12d3-a456-426614174000",
