@@ -127,6 +127,11 @@ class RecallIndex:
         if self.vectors is not None:
             self.vectors.reserve(rows)
 
+    def read_codes(self) -> None:
+        """Read the codes of vectors that were left in the store."""
+        if self.vectors is not None and self.vectors.unread is not None:
+            _ = self.vectors.codes
+
     def extend(self, rows: Sequence[IndexRow]) -> None:
         """Append rows in ascending order of seq, newer than all others."""
         if not rows:

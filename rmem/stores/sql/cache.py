@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...index import segments
 from ...index.recall_index import RecallIndex
-from ...index.segments import Segment
+from ...index.segments import CODES, Segment
 
 log = logging.getLogger(__name__)
 
 SEGMENT_FROM = 2048  # rows after the last segment that make a new one
 SEGMENT_BULK = 16_384  # the same during bulk writes
 CHANGES_FROM = 8192  # changes since the oldest segment after which all are packed again
+UNREAD_FROM = 65_536  # rows of an index from which on the codes of its vectors are read when they are needed
 CHANGES_KEPT = 4096  # entries of the change log that are kept for other processes
+
+
+Span = tuple[int, int, int, int]
+"""first_seq, last_seq, rows, changes."""
 
 
 class SegmentOwner(NamedTuple):
@@ -43,9 +49,6 @@ class SegmentOwner(NamedTuple):
 
 
 MEMORIES = SegmentOwner("segments", "segment_arrays")
-
-Span = tuple[int, int, int, int]
-"""first_seq, last_seq, rows, changes."""
 
 
 def chain_of(connection: sqlite3.Connection, owner: SegmentOwner = MEMORIES) -> list[Span]:
@@ -79,19 +82,33 @@ class Loaded(NamedTuple):
     row: int
     changes: int | None  # None if there are no rows
     distrusted: int | None  # first_seq of the first segment that cannot be used
+    unread: Sequence[Span] = ()  # segments whose codes were left in the file
 
 
 def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | None) -> Loaded:
-    """Fill an empty index of memories from their segments."""
+    """Fill an empty index of memories from their segments. The codes of many vectors stay in the file until they are
+    needed, unless some have no sign bits: these are computed from the codes."""
+    chain = chain_of(connection)
+    rows = sum(span[2] for span in chain)
+    (signed,) = connection.execute("SELECT count(*) FROM segment_arrays WHERE name = 'vectors.signs'").fetchone()
+    leave = rows >= UNREAD_FROM and signed >= len(chain)
+
+    def is_wanted(name: str) -> bool:
+        return not (leave and name == CODES) and not (name.startswith("words.") and index.vocabulary.is_full)
 
     def absorb(segment: Segment) -> None:
-        codes = segment.arrays.get("vectors.codes")
-        if codes is not None and dimension is not None and codes.shape[1] != dimension:
-            raise segments.BadSegment(f"its vectors have {codes.shape[1]} numbers, those of the store {dimension}")
+        found = segments.dimension_of(segment)
+        if found is not None and dimension is not None and found != dimension:
+            raise segments.BadSegment(f"its vectors have {found} numbers, those of the store {dimension}")
+        centre = None if index.vectors is None else index.vectors.centre
+        if leave and centre is not None and not np.array_equal(segment.arrays["vectors.centre"], centre):
+            span = segment.first_seq, segment.last_seq, segment.rows, segment.changes
+            segment.arrays[CODES] = read_codes(connection, span)
         segments.absorb(index, segment)
 
-    index.reserve(sum(span[2] for span in chain_of(connection)) + segments.SPARE_ROWS)
-    return load_chain(connection, absorb)
+    index.reserve(rows + segments.SPARE_ROWS)
+    loaded = load_chain(connection, absorb, wanted=is_wanted)
+    return loaded._replace(unread=[span for span in chain if leave and span[1] <= loaded.row])
 
 
 def load_chain(
@@ -99,6 +116,7 @@ def load_chain(
     absorb: Callable[[Segment], None],
     sound: Callable[[Segment], bool] | None = None,
     owner: SegmentOwner = MEMORIES,
+    wanted: Callable[[str], bool] | None = None,
 ) -> Loaded:
     """Pass the segments to `absorb` one after the other, up to the first unusable one."""
     chain = chain_of(connection, owner)
@@ -106,7 +124,7 @@ def load_chain(
     row = 0
     for span in chain:
         try:
-            absorb(read(connection, span, sound, owner))
+            absorb(read(connection, span, sound, owner, wanted))
         except segments.BadSegment as error:
             log.warning("segment %d-%d is rebuilt from the rows: %s", span[0], span[1], error)
             return Loaded(row, min(known, default=None), span[0])
@@ -121,13 +139,20 @@ def read(
     span: Span,
     sound: Callable[[Segment], bool] | None = None,
     owner: SegmentOwner = MEMORIES,
+    wanted: Callable[[str], bool] | None = None,
 ) -> Segment:
-    """Read and check one segment; BadSegment if it is unusable."""
+    """Read and check one segment, or only those of its arrays whose names are `wanted`; BadSegment if it is
+    unusable."""
     own = f"{owner.own} AND first_seq = ?"
     (head,) = connection.execute(f"SELECT head FROM {owner.segments} WHERE {own}", span[:1]).fetchone()
     stored = connection.execute(f"SELECT name, rowid FROM {owner.arrays} WHERE {own}", span[:1]).fetchall()
-    arrays = {name: _blob(connection, owner, rowid) for name, rowid in stored}
-    return segments.read(*span, head, arrays, sound)
+    arrays = {name: _blob(connection, owner, rowid) for name, rowid in stored if wanted is None or wanted(name)}
+    return segments.read(*span, head, arrays, sound, wanted)
+
+
+def read_codes(connection: sqlite3.Connection, span: Span) -> npt.NDArray[np.int8]:
+    """Read the codes of the vectors of one segment of memories; BadSegment if they are unusable."""
+    return read(connection, span, lambda _: True, wanted=CODES.__eq__).arrays[CODES]
 
 
 def _blob(connection: sqlite3.Connection, owner: SegmentOwner, rowid: int) -> bytes:

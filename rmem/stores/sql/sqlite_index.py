@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ...crypto.vault import Vault
 from ...errors import StoreError
-from ...index import segments
+from ...index import bits, segments
 from ...index.recall_index import IndexRow, RecallIndex
 from ..indexed import derive, index_row
 from ..packing import Codec
@@ -44,7 +48,15 @@ def read_state(connection: sqlite3.Connection) -> FileState:
 class FileFollower:
     """Brings an index to the state of a file. Callers hold the index's lock."""
 
-    def __init__(self, index: RecallIndex, vault: Vault, codec: Codec, use_keys: Callable[[RecallIndex], None]) -> None:
+    def __init__(
+        self,
+        index: RecallIndex,
+        vault: Vault,
+        codec: Codec,
+        use_keys: Callable[[RecallIndex], None],
+        snapshot: Callable[[], AbstractContextManager[sqlite3.Connection]],
+        vectors_at: Callable[[npt.NDArray[np.int64], int], bits.Matrix],
+    ) -> None:
         self.index = index
         self.seen = FileState(0, 0, 0)
         self.loaded = False
@@ -52,6 +64,7 @@ class FileFollower:
         self._vault = vault
         self._codec = codec
         self._use_keys = use_keys
+        self._snapshot, self._vectors_at = snapshot, vectors_at
 
     def is_at(self, state: FileState) -> bool:
         """Whether the index is at this state of the file."""
@@ -122,7 +135,34 @@ class FileFollower:
             self.index.clear()
             loaded = cache.Loaded(0, None, 1)
         self.distrusted = loaded.distrusted
+        if loaded.unread and self.index.vectors is not None:
+            self.index.vectors.unread = self._unread_codes(self.index.vectors.dimension, loaded.unread)
         return FileState(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
+
+    def _unread_codes(self, dimension: int, spans: Sequence[cache.Span]) -> bits.UnreadCodes:
+        """Return how to read the codes that were left in the file: those of some rows from their vectors, all from the
+        segments, or from the vectors if other segments have replaced these."""
+        columns, size = self.index.columns, self.index.size
+
+        def read_vectors(rows: bits.RowNumbers) -> bits.Matrix:
+            return self._vectors_at(columns["seq"][rows], dimension)
+
+        def read_all() -> Iterator[npt.NDArray[np.int8]]:
+            done = 0
+            with self._snapshot() as connection:
+                for span in spans if set(spans) <= set(cache.chain_of(connection)) else ():
+                    try:
+                        codes = cache.read_codes(connection, span)
+                    except segments.BadSegment as error:
+                        log.warning("segment %d-%d is rebuilt from the rows: %s", span[0], span[1], error)
+                        self.distrusted = span[0]
+                        break
+                    yield codes
+                    done += len(codes)
+                for start in range(done, size, _READ_AHEAD):
+                    yield bits.encode(read_vectors(np.arange(start, min(size, start + _READ_AHEAD))))[0]
+
+        return bits.UnreadCodes(np.zeros(size, np.bool_), read_vectors, read_all, self.index.lock)
 
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
