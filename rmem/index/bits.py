@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from .. import checks
 from ..errors import VectorError
 from ..forks import cached_property
+from .arrays import distinct, is_among
 
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]
@@ -92,14 +93,42 @@ def directions(dimension: int) -> Matrix | None:
     return waves
 
 
-class UnreadCodes(NamedTuple):
-    """Codes that were left in the store when an index was loaded: one question needs those of a few hundred rows."""
+class UnreadCodes:
+    """Codes of the first `size` rows that were left in the store when an index was loaded, and those of them that were
+    read meanwhile: one question needs a few hundred. They have an array of their own, because writing them to their
+    places would make the system clear the memory between them, too."""
 
-    is_read: npt.NDArray[np.bool_]
-    """Whether the codes of each row of the loaded index were read meanwhile."""
-    read_vectors: Callable[[RowNumbers], Matrix]
-    read_all: Callable[[], Iterator[npt.NDArray[np.int8]]]
-    lock: AbstractContextManager[Any]
+    def __init__(
+        self,
+        size: int,
+        dimension: int,
+        read_vectors: Callable[[RowNumbers], Matrix],
+        read_all: Callable[[], Iterator[npt.NDArray[np.int8]]],
+        lock: AbstractContextManager[Any],
+    ) -> None:
+        self.size, self.lock = size, lock
+        self._read_vectors, self.read_all = read_vectors, read_all
+        self.read = np.empty(0, np.int64), np.empty((0, dimension), np.int8)  # rows, ascending, and their codes
+
+    def missing(self, rows: RowNumbers) -> RowNumbers:
+        """Return those of some rows that are left in the store, ascending."""
+        wanted = distinct(rows[rows < self.size])
+        return wanted[~is_among(wanted, self.read[0])]
+
+    def fetch(self, rows: RowNumbers) -> None:
+        """Read the codes of missing rows."""
+        vectors = self._read_vectors(rows)
+        with self.lock:
+            left = ~is_among(rows, self.read[0])  # others may have been replaced meanwhile
+            self.replace(rows[left], encode(vectors[left])[0])
+
+    def replace(self, rows: RowNumbers, codes: npt.NDArray[np.int8]) -> None:
+        """Set the codes of some rows. Callers hold the lock."""
+        known = self.read[0]
+        kept = ~is_among(known, np.sort(rows))
+        merged = np.concatenate([known[kept], rows])
+        order = np.argsort(merged)
+        self.read = merged[order], np.concatenate([self.read[1][kept], codes])[order]
 
 
 class VectorColumns:
@@ -125,31 +154,30 @@ class VectorColumns:
         """The codes of all rows; reads those that were left in the store."""
         if self.unread is not None:
             with self.unread.lock:
-                unread = self.unread
+                unread, end = self.unread, 0
                 if unread is not None:  # no other thread was faster
-                    known, end = np.flatnonzero(unread.is_read), 0
-                    kept = self._codes[known]  # may have been replaced since
                     for codes in unread.read_all():
                         start, end = end, end + len(codes)
                         self._codes[start:end] = codes
-                    self._codes[known] = kept
+                    rows, codes = unread.read
+                    self._codes[rows] = codes  # some may have been replaced since
                     self.unread = None
         return self._codes
 
     def _codes_at(self, rows: RowNumbers) -> npt.NDArray[np.int8]:
         unread = self.unread
-        if unread is not None:
-            known = rows[rows < unread.is_read.size]
-            missing = known[~unread.is_read[known]]
-            if missing.size + unread.is_read.sum() > _FEW_READ:
-                return self.codes.take(rows, axis=0)
-            if missing.size:
-                codes = encode(unread.read_vectors(missing))[0]
-                with unread.lock:
-                    fresh = ~unread.is_read[missing]  # others may have been replaced meanwhile
-                    self._codes[missing[fresh]] = codes[fresh]
-                    unread.is_read[missing] = True
-        return self._codes.take(rows, axis=0)
+        if unread is None:
+            return self._codes.take(rows, axis=0)
+        missing = unread.missing(rows)
+        if missing.size + unread.read[0].size > _FEW_READ:
+            return self.codes.take(rows, axis=0)
+        if missing.size:
+            unread.fetch(missing)
+        read, codes = unread.read
+        added = rows >= unread.size
+        found = codes.take(np.where(added, 0, np.searchsorted(read, rows)), axis=0)
+        found[added] = self._codes[rows[added]]
+        return found
 
     def reserve(self, rows: int) -> None:
         """Allocate space for `rows` rows in total, so that loading a large store copies nothing twice."""
@@ -213,9 +241,11 @@ class VectorColumns:
             self._grow(self._codes.shape[0])
         codes, scales = encode(vectors)
         self.absent += int((scales == 0).sum()) - int((self.scales[rows] == 0).sum())
-        self._codes[rows], self.scales[rows] = codes, scales
+        self.scales[rows] = scales
+        loaded = rows < (0 if self.unread is None else self.unread.size)
+        self._codes[rows[~loaded]] = codes[~loaded]
         if self.unread is not None:
-            self.unread.is_read[rows[rows < self.unread.is_read.size]] = True
+            self.unread.replace(rows[loaded], codes[loaded])
         if self.words and self.centre is not None:
             for word, line in zip(self.words, self._signs(codes * scales[:, None], self.centre), strict=True):
                 word[rows] = line

@@ -196,7 +196,7 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
     coded: dict[str, Any] = {name: arrays[name] for name in NUMBERS}
     for name, dictionary in (("group", columns.groups), ("kind", columns.kinds), ("actor", columns.actors)):
         spelled = segment.names[name]
-        codes = [dictionary.code(tuple(value) if name == "group" else value) for value in spelled]  # type: ignore[arg-type]
+        codes = dictionary.codes([tuple(value) for value in spelled] if name == "group" else spelled)  # type: ignore[misc]
         coded[name] = np.array(codes, np.int32)[arrays[name]] if segment.rows else arrays[name]
     _absorb_vectors(index, segment, first)
     for name, postings in (("terms", index.postings), ("marks", index.attribute_hashes), ("numbers", index.numbers)):
@@ -215,7 +215,7 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
         parts = {part: arrays.get(f"words.{part}") for part in _WORD_ARRAYS}
         words = text.split("\n") if text else []
         index.vocabulary.add_packed(PackedWords(words=words, **parts))  # type: ignore[arg-type]
-    columns.append_arrays(coded, arrays.get("position"))
+    columns.append_arrays(coded, arrays.get("position"), join=False)
 
 
 def dimension_of(segment: Segment) -> int | None:

@@ -63,7 +63,7 @@ def test_the_first_question_reads_few_codes_and_the_second_all(path, monkeypatch
         at = np.array([5, 7, ROWS - 1])
         found = store.read_transaction(lambda: store.filtered_rows(Filter()).close_cosines(VECTORS[7], at))
         assert found == pytest.approx(VECTORS[at] @ VECTORS[7], abs=0.01)
-        assert store.index.vectors.unread.is_read.nonzero()[0].tolist() == [5, 7]
+        assert store.index.vectors.unread.read[0].tolist() == [5, 7]
         assert _nearest(store, 2900) == expected
         assert store.index.vectors.unread is None
         codes = store.index.vectors.codes[:ROWS]

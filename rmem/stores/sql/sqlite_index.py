@@ -162,7 +162,7 @@ class FileFollower:
                 for start in range(done, size, _READ_AHEAD):
                     yield bits.encode(read_vectors(np.arange(start, min(size, start + _READ_AHEAD))))[0]
 
-        return bits.UnreadCodes(np.zeros(size, np.bool_), read_vectors, read_all, self.index.lock)
+        return bits.UnreadCodes(size, dimension, read_vectors, read_all, self.index.lock)
 
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
