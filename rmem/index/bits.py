@@ -139,6 +139,7 @@ class VectorColumns:
         self.size = 0
         self.absent = 0  # rows without a vector
         self.unread: UnreadCodes | None = None
+        self._left = 0  # first rows whose codes were not given
         self._codes: npt.NDArray[np.int8] = np.empty((0, dimension), np.int8)
         self.scales: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self.words: list[npt.NDArray[np.uint64]] = []
@@ -161,7 +162,7 @@ class VectorColumns:
                         self._codes[start:end] = codes
                     rows, codes = unread.read
                     self._codes[rows] = codes  # some may have been replaced since
-                    self.unread = None
+                    self.unread, self._left = None, 0
         return self._codes
 
     def _codes_at(self, rows: RowNumbers) -> npt.NDArray[np.int8]:
@@ -186,7 +187,7 @@ class VectorColumns:
 
     def _grow(self, rows: int) -> None:
         """Copy everything into new arrays with space for `rows` rows."""
-        self._codes = _enlarge(self._codes, rows)
+        self._codes = _enlarge(self._codes, rows, self._left)
         self.scales = _enlarge(self.scales, rows)
         self.words = [_enlarge(word, rows) for word in self.words]
 
@@ -209,6 +210,7 @@ class VectorColumns:
             return
         if first == 0 and self._codes.shape[0] == 0 and bits is not None and centre is not None and self.words:
             # A store loaded from one segment keeps its read-only arrays until rows are added.
+            self._left = end if codes is None else 0
             self._codes = np.empty((end, self.dimension), np.int8) if codes is None else codes
             self.scales, self.words, self.centre = scales, list(bits), centre
             self.size, self.absent = end, int((scales == 0).sum())
@@ -216,7 +218,9 @@ class VectorColumns:
         if end > self._codes.shape[0] or not self.scales.flags.writeable:
             self._grow(max(end, self._codes.shape[0] * 3 // 2, 1024))
         self.absent += int((scales == 0).sum())
-        if codes is not None:
+        if codes is None:
+            self._left = end
+        else:
             self._codes[first:end] = codes
         self.scales[first:end] = scales
         self.size = end
@@ -549,9 +553,10 @@ def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
     return above if above.size <= count else above[least(-values[above], count)]
 
 
-def _enlarge(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+def _enlarge(array: npt.NDArray[Any], rows: int, first: int = 0) -> npt.NDArray[Any]:
+    """Copy an array, from its row `first` on, into one with more rows."""
     larger = np.zeros((rows, *array.shape[1:]), array.dtype)
-    larger[: array.shape[0]] = array
+    larger[first : array.shape[0]] = array[first:]
     return larger
 
 

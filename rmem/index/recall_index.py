@@ -128,9 +128,10 @@ class RecallIndex:
             self.vectors.reserve(rows)
 
     def read_codes(self) -> None:
-        """Read the codes of vectors that were left in the store."""
-        if self.vectors is not None and self.vectors.unread is not None:
-            _ = self.vectors.codes
+        """Read all codes that were left in the store."""
+        for vectors in (self.vectors, self.vocabulary.vectors):
+            if vectors is not None and vectors.unread is not None:
+                _ = vectors.codes
 
     def extend(self, rows: Sequence[IndexRow]) -> None:
         """Append rows in ascending order of seq, newer than all others."""

@@ -26,7 +26,7 @@ FORMAT = 2  # raise with every change of the arrays of a segment
 TARGET_RATIO = 4  # a new segment absorbs older ones up to this many times its size
 MAX_ROWS = 262_144
 SPARE_ROWS = 1024  # reserved on loading for rows that are added later
-CODES = "vectors.codes"
+CODES, WORD_CODES = "vectors.codes", "words.codes"
 _WORD_ARRAYS = ("hashes", "codes", "scales", "signs", "centre")
 
 

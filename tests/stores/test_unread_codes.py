@@ -8,12 +8,13 @@ import sqlite3
 import numpy as np
 import pytest
 
-from rmem import Filter
+from rmem import Brain, Filter
 from rmem.doctor import check_index, examine
 from rmem.index import bits
 from rmem.stores.sql import cache
 from rmem.stores.sql.sqlite import SqliteRecordStore
 from rmem.testing.contract import clustered_vectors, example
+from rmem.testing.synthetic import synthetic_memories, synthetic_questions
 
 ROWS = 4000
 VECTORS = clustered_vectors(ROWS + 50, 48)
@@ -114,3 +115,32 @@ def test_the_doctor_compares_the_codes_in_the_segments(path):
     with SqliteRecordStore(path) as store:
         assert check_index(store).ok  # computed again
         assert store.index.vectors.unread is None
+
+
+def test_words_and_answers_of_real_recalls_are_the_same(tmp_path, monkeypatch):
+    path = tmp_path / "memories.db"
+    with Brain(path) as brain:
+        brain.remember_many(list(synthetic_memories(1500, 1)))
+        brain.remember_many(list(synthetic_memories(1500, 2)))
+    questions = synthetic_questions(12, 1, 1500)
+
+    def answers(brain):
+        found = [[(hit.id, hit.score) for hit in brain.recall(question, 5, touch=False)] for question in questions]
+        words = brain.store.index.vocabulary
+        return found, words.relatives(["database", "vendor", "kitchen"], 0.3, 8), words.vectors.codes[: len(words)]
+
+    monkeypatch.setattr(cache, "UNREAD_FROM", 1 << 40)
+    with Brain(path) as brain:
+        expected = answers(brain)
+    monkeypatch.setattr(cache, "UNREAD_FROM", 1000)
+    with Brain(path) as brain:
+        brain.recall(questions[0], 5, touch=False)
+        assert brain.store.index.vocabulary.vectors.unread is not None
+    with Brain(path) as brain:
+        found, relatives, codes = answers(brain)
+        assert brain.store.index.vocabulary.vectors.unread is None
+    assert (found, relatives) == expected[:2]
+    assert np.array_equal(codes, expected[2])
+    for question, expected_hits in zip(questions, expected[0], strict=True):
+        with Brain(path) as brain:  # each as the first question of a process
+            assert [(hit.id, hit.score) for hit in brain.recall(question, 5, touch=False)] == expected_hits

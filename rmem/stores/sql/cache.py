@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...index import segments
 from ...index.recall_index import RecallIndex
-from ...index.segments import CODES, Segment
+from ...index.segments import CODES, WORD_CODES, Segment
 
 log = logging.getLogger(__name__)
 
@@ -82,33 +82,43 @@ class Loaded(NamedTuple):
     row: int
     changes: int | None  # None if there are no rows
     distrusted: int | None  # first_seq of the first segment that cannot be used
-    unread: Sequence[Span] = ()  # segments whose codes were left in the file
+    left: Mapping[str, Sequence[Span]] = {}  # arrays that were left in the file, and their segments
 
 
 def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | None) -> Loaded:
-    """Fill an empty index of memories from their segments. The codes of many vectors stay in the file until they are
-    needed, unless some have no sign bits: these are computed from the codes."""
+    """Fill an empty index of memories from their segments. The codes of many vectors, of memories and of words, stay in
+    the file until they are needed, unless some have no sign bits: these are computed from the codes."""
     chain = chain_of(connection)
     rows = sum(span[2] for span in chain)
-    (signed,) = connection.execute("SELECT count(*) FROM segment_arrays WHERE name = 'vectors.signs'").fetchone()
-    leave = rows >= UNREAD_FROM and signed >= len(chain)
+    left = {
+        name
+        for name in (CODES, WORD_CODES)
+        if rows >= UNREAD_FROM and _segments_with(connection, name.replace("codes", "signs")) >= len(chain)
+    }
 
     def is_wanted(name: str) -> bool:
-        return not (leave and name == CODES) and not (name.startswith("words.") and index.vocabulary.is_full)
+        return name not in left and not (name.startswith("words.") and index.vocabulary.is_full)
 
     def absorb(segment: Segment) -> None:
         found = segments.dimension_of(segment)
         if found is not None and dimension is not None and found != dimension:
             raise segments.BadSegment(f"its vectors have {found} numbers, those of the store {dimension}")
-        centre = None if index.vectors is None else index.vectors.centre
-        if leave and centre is not None and not np.array_equal(segment.arrays["vectors.centre"], centre):
-            span = segment.first_seq, segment.last_seq, segment.rows, segment.changes
-            segment.arrays[CODES] = read_codes(connection, span)
+        for name, vectors in ((CODES, index.vectors), (WORD_CODES, index.vocabulary.vectors)):
+            centre = segment.arrays.get(name.replace("codes", "centre"))
+            known = None if vectors is None else vectors.centre
+            if name in left and centre is not None and known is not None and not np.array_equal(centre, known):
+                span = segment.first_seq, segment.last_seq, segment.rows, segment.changes
+                segment.arrays[name] = read_array(connection, span, name)
         segments.absorb(index, segment)
 
     index.reserve(rows + segments.SPARE_ROWS)
     loaded = load_chain(connection, absorb, wanted=is_wanted)
-    return loaded._replace(unread=[span for span in chain if leave and span[1] <= loaded.row])
+    return loaded._replace(left={name: [span for span in chain if span[1] <= loaded.row] for name in left})
+
+
+def _segments_with(connection: sqlite3.Connection, name: str) -> int:
+    (found,) = connection.execute("SELECT count(*) FROM segment_arrays WHERE name = ?", (name,)).fetchone()
+    return int(found)
 
 
 def load_chain(
@@ -150,9 +160,9 @@ def read(
     return segments.read(*span, head, arrays, sound, wanted)
 
 
-def read_codes(connection: sqlite3.Connection, span: Span) -> npt.NDArray[np.int8]:
-    """Read the codes of the vectors of one segment of memories; BadSegment if they are unusable."""
-    return read(connection, span, lambda _: True, wanted=CODES.__eq__).arrays[CODES]
+def read_array(connection: sqlite3.Connection, span: Span, name: str) -> npt.NDArray[Any]:
+    """Read one array of one segment of memories; BadSegment if it is unusable."""
+    return read(connection, span, lambda _: True, wanted=name.__eq__).arrays[name]
 
 
 def _blob(connection: sqlite3.Connection, owner: SegmentOwner, rowid: int) -> bytes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -135,24 +135,42 @@ class FileFollower:
             self.index.clear()
             loaded = cache.Loaded(0, None, 1)
         self.distrusted = loaded.distrusted
-        if loaded.unread and self.index.vectors is not None:
-            self.index.vectors.unread = self._unread_codes(self.index.vectors.dimension, loaded.unread)
+        self._attach_codes(loaded.left)
         return FileState(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
 
-    def _unread_codes(self, dimension: int, spans: Sequence[cache.Span]) -> bits.UnreadCodes:
-        """Return how to read the codes that were left in the file: those of some rows from their vectors, all from the
-        segments, or from the vectors if other segments have replaced these."""
-        columns, size = self.index.columns, self.index.size
+    def _attach_codes(self, left: Mapping[str, Sequence[cache.Span]]) -> None:
+        """Let the index read the codes that were left in the file: those of some rows from their vectors, and those of
+        some words by embedding them."""
+        columns, vectors, vocabulary = self.index.columns, self.index.vectors, self.index.vocabulary
+        if vectors is not None and segments.CODES in left:
+            dimension, parts = vectors.dimension, [(span, slice(None)) for span in left[segments.CODES]]
+            vectors.unread = self._unread_codes(
+                vectors, segments.CODES, parts, lambda rows: self._vectors_at(columns["seq"][rows], dimension)
+            )
+        if vocabulary.vectors is not None and segments.WORD_CODES in left:
+            chosen = list(zip(left[segments.WORD_CODES], vocabulary.from_segments, strict=False))
+            vocabulary.vectors.unread = self._unread_codes(
+                vocabulary.vectors, segments.WORD_CODES, chosen, vocabulary.embed
+            )
 
-        def read_vectors(rows: bits.RowNumbers) -> bits.Matrix:
-            return self._vectors_at(columns["seq"][rows], dimension)
+    def _unread_codes(
+        self,
+        vectors: bits.VectorColumns,
+        name: str,
+        parts: Sequence[tuple[cache.Span, Any]],
+        read_vectors: Callable[[bits.RowNumbers], bits.Matrix],
+    ) -> bits.UnreadCodes:
+        """Return how to read the codes of all rows from some rows of the segments, or from the vectors if others have
+        replaced these segments."""
+        size = vectors.size
 
         def read_all() -> Iterator[npt.NDArray[np.int8]]:
             done = 0
             with self._snapshot() as connection:
-                for span in spans if set(spans) <= set(cache.chain_of(connection)) else ():
+                known = set(cache.chain_of(connection))
+                for span, rows in parts if all(span in known for span, _ in parts) else ():
                     try:
-                        codes = cache.read_codes(connection, span)
+                        codes = cache.read_array(connection, span, name)[rows]
                     except segments.BadSegment as error:
                         log.warning("segment %d-%d is rebuilt from the rows: %s", span[0], span[1], error)
                         self.distrusted = span[0]
@@ -162,7 +180,7 @@ class FileFollower:
                 for start in range(done, size, _READ_AHEAD):
                     yield bits.encode(read_vectors(np.arange(start, min(size, start + _READ_AHEAD))))[0]
 
-        return bits.UnreadCodes(size, dimension, read_vectors, read_all, self.index.lock)
+        return bits.UnreadCodes(size, vectors.dimension, read_vectors, read_all, self.index.lock)
 
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None
