@@ -337,8 +337,11 @@ def vector(
         given = np.asarray(value)
         if given.dtype.kind not in "fiu" and given.size:
             raise TypeError
-        with np.errstate(over="ignore"):
-            array = given.astype(np.float32, copy=False)
+        if given.dtype == np.float32:
+            array = given
+        else:
+            with np.errstate(over="ignore"):
+                array = given.astype(np.float32)
     except (TypeError, ValueError, OverflowError):
         raise VectorError(f"{field} must be a list of numbers, got {shown(value)}", field=field) from None
     if array.ndim != 1:

@@ -63,9 +63,11 @@ def unit(matrix: Matrix) -> Matrix:
 def unit_vector(field: str, value: object) -> Vector:
     """Check a vector from the caller and scale it to length one."""
     array = checks.vector(field, value)
-    if not array.any():
+    peak = np.abs(array).max()
+    if not peak:
         raise VectorError(f"{field} must not be all zeros", field=field)
-    scaled: Vector = unit(array[None, :])[0]
+    array = array / peak  # as in `unit`, which takes three times as long for one
+    scaled: Vector = array / np.sqrt(np.einsum("i,i->", array, array))
     return scaled
 
 
