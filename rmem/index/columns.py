@@ -47,18 +47,12 @@ class Names(Generic[Name]):
         self.names: list[Name] = []
         self._codes: dict[Name, int] = {}
 
-    def code(self, name: Name) -> int:
-        code = self._codes.get(name)
-        if code is None:
-            code = self._codes[name] = len(self.names)
-            self.names.append(name)
-        return code
-
     def codes(self, names: Iterable[Name]) -> list[int]:
         """Return the code of each of many names."""
         codes = self._codes
         found = [codes.setdefault(name, len(codes)) for name in names]
-        self.names += islice(codes, len(self.names), None)
+        fresh = list(islice(reversed(codes), len(codes) - len(self.names)))
+        self.names += reversed(fresh)
         return found
 
     def find(self, name: Name) -> int | None:

@@ -266,7 +266,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             if self._follower.is_at(read_state(connection)):
                 return
         with self.index.lock, self._file.snapshot() as connection:
-            self._follower.follow(connection)
+            self._follower.follow(connection, read_state(connection))
         self._heal()
 
     def _heal(self) -> None:

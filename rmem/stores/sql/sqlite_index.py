@@ -79,11 +79,12 @@ class FileFollower:
         if self.loaded and self.index.whole and self.seen.is_after(now):
             snapshot.execute("ROLLBACK")
             snapshot.execute("BEGIN")
-        self.follow(snapshot)
+            now = read_state(snapshot)
+        self.follow(snapshot, now)
 
-    def follow(self, connection: sqlite3.Connection) -> None:
-        """Read new rows and changes into the index; rebuild it if that is not possible."""
-        now = read_state(connection)
+    def follow(self, connection: sqlite3.Connection, now: FileState) -> None:
+        """Read the rows and changes of a snapshot, which has the state `now`, into the index; rebuild it if that is not
+        possible."""
         self._vault.follow(data_keys.read(connection))
         known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
         dimension = None if known is None else int(known[0])
@@ -91,7 +92,7 @@ class FileFollower:
             not self.loaded
             or not self.index.whole
             or now.generation != self.seen.generation
-            or self.seen.change + 1 < _first_change(connection, now)
+            or (now.change != self.seen.change and self.seen.change + 1 < _first_change(connection, now))
         )
         with self.index.changing(anew=anew):
             seen = self._load(connection, now, dimension) if anew else self.seen
@@ -100,17 +101,20 @@ class FileFollower:
             while last < now.row:
                 batch, last = self._read_rows(connection, last, now.row, dimension)
                 self.index.extend(batch)
-            since = (seen.change,)
-            moved = connection.execute(
-                "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since
-            ).fetchall()
-            if moved:
-                self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
-            for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
-                self.index.kill(seq)
+            if now.change != seen.change:
+                self._follow_changes(connection, seen.change, dimension)
             if self.index.is_mostly_dead:
                 self.index.adopt(segments.compact_copy(self.index))
             self.seen, self.loaded = now, True
+
+    def _follow_changes(self, connection: sqlite3.Connection, since: int, dimension: int | None) -> None:
+        moved = connection.execute(
+            "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", (since,)
+        ).fetchall()
+        if moved:
+            self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
+        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", (since,)):
+            self.index.kill(seq)
 
     def add_written(self, before: FileState, after: FileState, added: Iterable[IndexRow]) -> None:
         """Add the rows that a write of this process appended between two states, if the index was at the first."""
