@@ -3,7 +3,6 @@ names the field, what was expected and what was given. Nothing here knows about 
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -49,6 +48,8 @@ def known_fields(kind: str, given: Iterable[object], known: Iterable[str]) -> No
     for field in given:
         if field in names:
             continue
+        import difflib
+
         near = difflib.get_close_matches(str(field), names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
         raise UnknownFieldError(f"{kind} has no field {shown(field)}{hint}", field=str(field))
