@@ -90,11 +90,7 @@ def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | No
     the file until they are needed, unless some have no sign bits: these are computed from the codes."""
     chain = chain_of(connection)
     rows = sum(span[2] for span in chain)
-    left = {
-        name
-        for name in (CODES, WORD_CODES)
-        if rows >= UNREAD_FROM and _segments_with(connection, name.replace("codes", "signs")) >= len(chain)
-    }
+    left = {name for name in (CODES, WORD_CODES) if rows >= UNREAD_FROM and _all_have_signs(connection, chain, name)}
 
     def is_wanted(name: str) -> bool:
         return name not in left and not (name.startswith("words.") and index.vocabulary.is_full)
@@ -116,9 +112,11 @@ def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | No
     return loaded._replace(left={name: [span for span in chain if span[1] <= loaded.row] for name in left})
 
 
-def _segments_with(connection: sqlite3.Connection, name: str) -> int:
-    (found,) = connection.execute("SELECT count(*) FROM segment_arrays WHERE name = ?", (name,)).fetchone()
-    return int(found)
+def _all_have_signs(connection: sqlite3.Connection, chain: Sequence[Span], name: str) -> bool:
+    """Whether all segments have the sign bits of some codes."""
+    signs = name.replace("codes", "signs")
+    found = connection.execute("SELECT first_seq FROM segment_arrays WHERE name = ?", (signs,)).fetchall()
+    return {first_seq for first_seq, *_ in chain} <= {first_seq for (first_seq,) in found}
 
 
 def load_chain(
