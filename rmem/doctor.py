@@ -182,9 +182,10 @@ def _terms(store: SqlRecords) -> CheckResult:
     )
 
 
-def _index(store: SqlRecords) -> CheckResult:
+def check_index(store: SqlRecords) -> CheckResult:
     """Compare the index with the rows, and a sample of its results with a plain scan."""
     store.refresh()
+    store.index.read_codes()
     held = np.array([seq for (seq,) in _fetch(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
     columns = store.index.columns
     indexed = columns["seq"][columns["alive"]]
@@ -311,7 +312,7 @@ def _facts(store: SqlRecords) -> CheckResult:
     return CheckResult("facts", True, f"{store.fact_count():,} read from the memories")
 
 
-_CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts)
+_CHECKS = (_file, _rows, _keys, check_vectors, _terms, check_index, _embedder, _facts)
 
 
 def repair(address: str | Path | None = None, on_progress: Progress | None = None) -> list[str]:
