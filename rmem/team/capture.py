@@ -60,7 +60,8 @@ class Capture:
         where, team = self._where(event), self._team(event)
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):
-                state.updated = event.time
+                if event.kind is not EventKind.SESSION_END:  # which is no work, and may come late
+                    state.updated = event.time
                 state.cwd = event.cwd or state.cwd
                 if where is not None:
                     state.repository, state.branch = where.id, where.branch
@@ -81,13 +82,14 @@ class Capture:
             state.ended = None
             self._sum_up_abandoned(team, where, but=event.session)
         elif event.kind is EventKind.PROMPT:
+            state.ended = None  # it went on; its end was that of an earlier process
             self._prompt(event, state, team, where)
         elif event.kind is EventKind.TOOL:
             self._tool(event, state, team, where)
         elif event.kind is EventKind.STOP:
             self._explain(event, state, team)
         elif event.kind is EventKind.SESSION_END:
-            self._sum_up(state, team, where)
+            self._sum_up(state, team, where, event.time)
 
     def _clean_event(self, event: Event) -> Event:
         """Return the event as the privacy policy allows it; drop fields that the policy refuses."""
@@ -229,11 +231,11 @@ class Capture:
 
     # The end
 
-    def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
+    def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None, ended: float) -> None:
         """Store a memory of the session's task, if the session did something."""
         if state.ended is not None:
             return
-        state.ended = state.updated
+        state.ended = ended
         if not state.task or not (state.edits or state.outputs):
             return
         parts = [f"Task: {state.task[:600]}"]
@@ -270,7 +272,7 @@ class Capture:
         for state in self.sessions.all():
             over = time.time() - state.updated > _ABANDONED
             if state.ended is None and over and state.session != but and where and state.repository == where.id:
-                self._sum_up(state, team, where)
+                self._sum_up(state, team, where, state.updated)
                 self.sessions.save(state)
 
 

@@ -41,6 +41,22 @@ def waiting() -> list[Path]:
     return _events(paths.spool())
 
 
+def before(event: Event, most: int) -> list[Path]:
+    """Return the files of events that wait before this one, or all if it does not wait; none if there are more than
+    `most`."""
+    paths = waiting()
+    if len(paths) > most:
+        return []
+    for at in range(len(paths) - 1, -1, -1):  # it is one of the last
+        try:
+            found = read(paths[at])
+        except ValueError:
+            continue  # the daemon sets it aside
+        if found is not None and found.id == event.id:
+            return paths[:at]
+    return paths
+
+
 def read(path: Path) -> Event | None:
     """Read an event; None if another process removed it."""
     try:
