@@ -21,8 +21,19 @@ from ..models import Memory
 from ..stores.base import Progress
 from . import known_repositories, paths
 from .atomic_files import replace_file
-from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, check_document, check_removal
+from .exchange import (
+    FOREIGN,
+    SYNC,
+    Document,
+    apply_document,
+    apply_removal,
+    audit_log,
+    changes,
+    check_document,
+    check_removal,
+)
 from .login import Login
+from .notes import ID
 from .versions import CHANGES
 
 log = logging.getLogger(__name__)
@@ -261,7 +272,9 @@ class _SyncRun:
         self._done.refused.append({"id": named, "error": f"left out here: {error}"})
 
     def _belongs(self, memory: Memory) -> bool:
-        return bool(memory.contents.get(known_repositories.KEY, self._login.workspace) == self._workspace)
+        """Return whether a memory goes to this workspace: a note of the team, or what came from a server."""
+        is_shared = memory.memory_id.startswith(ID) or FOREIGN in memory.tags
+        return is_shared and bool(memory.contents.get(known_repositories.KEY, self._login.workspace) == self._workspace)
 
     def _progress(self) -> None:
         if self._report is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -205,7 +206,7 @@ def _commit(header: str) -> Commit:
     message = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
     author = address.strip() or person.strip() or "unknown"
     by_bot = bool(_BOT.search(f"{person} {address}"))
-    commit = Commit(name.strip(), author, float(when or 0), subject.strip(), message, by_bot=by_bot)
+    commit = Commit(name.strip(), author, min(float(when or 0), time.time()), subject.strip(), message, by_bot=by_bot)
     commit.is_first = not parents.strip()
     return commit
 
