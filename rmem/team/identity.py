@@ -15,7 +15,8 @@ from ..old_names import REPOSITORY_FILES
 from . import git_config
 from .ssh_config import host_of
 
-_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>\[[^\]/]+\]|[^:/\[]{2,}):/*(?P<path>[^/].*)$")  # a host of one letter is a drive
+# A host of one letter is a drive.
+_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>\[[^\]/]+\]|[^:/\[]{2,}):/*(?P<path>[^/].*)$")
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>.*))?")
 _REMOTES = ("upstream", "origin")
 """A fork is cloned from `origin`, and the repository that it is of is `upstream`."""
