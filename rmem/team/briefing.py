@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from ..brain import Brain
-from .capture import with_outcome
+from .capture import read_transcript
 from .events import Event, EventKind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
@@ -84,7 +84,7 @@ class Briefing:
 
     def context(self, event: Event) -> str:
         """Return the context for an event; empty if there is none."""
-        if event.kind is EventKind.TOOL and not _is_failure(event := with_outcome(event, _OUTCOME_PATIENCE)):
+        if event.kind is EventKind.TOOL and not _is_failure(event := read_transcript(event, _OUTCOME_PATIENCE)[0]):
             return ""  # most commands succeed, and need no session state
         where = repository(event.cwd) if event.cwd else None
         team = TeamMemory(self._brain, author=author(event.cwd or None))

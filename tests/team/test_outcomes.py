@@ -127,7 +127,7 @@ def test_the_exit_code_of_codex_is_read_from_its_transcript(capture, tmp_path):
 
 @pytest.mark.parametrize("line", [codex_line, codex_item])
 def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path, line):
-    from rmem.team.capture import with_outcome
+    from rmem.team.capture import read_transcript
 
     wrong = []
     for one in TEST:
@@ -136,7 +136,8 @@ def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path,
         call = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": f"call_{one['id']}"}
         transcript.write_text(json.dumps({"type": "response_item", "payload": call}) + "\n" + line(one))
         name, payload = codex(one)
-        event = with_outcome(dialect("codex").read(name, {**payload, "transcript_path": str(transcript)}), 2.0)
+        told = dialect("codex").read(name, {**payload, "transcript_path": str(transcript)})
+        event, _ = read_transcript(told, 2.0)
         if has_failed(event.command, event.output, event.failed) != one["failed"]:
             wrong.append(one["command"])
     assert wrong == []

@@ -122,9 +122,14 @@ def new_event(
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
     unique = str(known) if known else f"{json.dumps(payload, sort_keys=True, default=str)}{int(now)}"
-    identity = f"{agent}\0{session}\0{kind}\0{unique}"
-    number = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    number = event_id(agent, session, kind, unique)
     return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), now, **more)
+
+
+def event_id(agent: str, session: object, kind: EventKind, unique: str) -> str:
+    """Return the id of an event, the same wherever it is read; `unique` is the number of a tool call, if it has one."""
+    identity = f"{agent}\0{session}\0{kind}\0{unique}"
+    return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def session_event(
