@@ -107,7 +107,7 @@ def test_the_same_command_or_a_run_that_has_the_failed_test_is_the_fix(agent, fa
     assert fix["files"] == ["etl/carrier.py"]
 
 
-CARRIER_PATCH = """*** Begin Patch
+FIXING = """*** Begin Patch
 *** Update File: etl/carrier.py
 @@
 -    return row["code"]
@@ -127,10 +127,10 @@ s = s.replace('row["code"]', 'row.get("code")')
 p.write_text(s)
 """
 BY_SHELL = {
-    "apply_patch": f"apply_patch <<'EOF'\n{CARRIER_PATCH}\nEOF",
-    "apply_patch as an argument": f"apply_patch '{CARRIER_PATCH}'",
-    "apply_patch in a shell": f"bash -lc \"apply_patch <<'EOF'\n{CARRIER_PATCH.replace(chr(34), chr(92) + chr(34))}\nEOF\"",
-    "apply_patch in a folder": "cd etl && apply_patch <<'EOF'\n" + CARRIER_PATCH.replace("etl/", "") + "\nEOF\n",
+    "apply_patch": f"apply_patch <<'EOF'\n{FIXING}\nEOF",
+    "apply_patch as an argument": f"apply_patch '{FIXING}'",
+    "apply_patch in a shell": f"bash -lc \"apply_patch <<'EOF'\n{FIXING.replace(chr(34), chr(92) + chr(34))}\nEOF\"",
+    "apply_patch in a folder": "cd etl && apply_patch <<'EOF'\n" + FIXING.replace("etl/", "") + "\nEOF\n",
     "git apply": f"git apply - <<'EOF'\n{DIFF}EOF",
     "patch": f"patch -p1 <<'EOF'\n{DIFF}EOF\n",
     "sed": """sed -i 's/row\\["code"\\]/row.get("code")/' etl/carrier.py""",
@@ -218,7 +218,7 @@ def test_a_patch_of_codex_that_no_hook_reports_is_read_from_its_transcript(brain
             **base,
             "tool_name": "apply_patch",
             "tool_use_id": "call_1",
-            "tool_input": {"command": CARRIER_PATCH},
+            "tool_input": {"command": FIXING},
         }
         capture.take(dialect("codex").read("PostToolUse", {**patched, "tool_response": "Success."}))
     diff = {"type": "update", "unified_diff": DIFF.partition("carrier.py\n")[2].partition("carrier.py\n")[2]}
