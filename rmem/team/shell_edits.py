@@ -17,7 +17,7 @@ _HERE_DOCUMENT = re.compile(r"(?<!<)<<(-?)\s*(['\"]?)(\w+)\2")
 _SHELL = re.compile(r"\s*(?:\S*/)?(?:ba|z)?sh\s+-l?c\s")
 _STATEMENT_END = re.compile(r"&&|\|\||;|\n")
 _REDIRECTION = re.compile(r"(?<![\d&<])(>>?)\s*([^\s&|<>;]+)")
-_SUBSTITUTION = re.compile(r"s([/|#,:@!])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1", re.DOTALL)
+_SUBSTITUTION = re.compile(r"(?<![A-Za-z_\\])s([/|#,:@!])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1", re.DOTALL)
 _IN_PLACE = re.compile(r"-(?!-)\w*i|--in-place")
 _ELSEWHERE = ("/dev/", "/tmp/", "/var/tmp/", "/proc/")
 _LONGEST = 200_000  # characters of a command that are read
@@ -79,6 +79,9 @@ def _statements(command: str) -> Iterator[_Statement]:
             continue
         if quote or char in "'\"":
             quote = ("" if char == quote else quote) if quote else char
+        elif char == "#" and (at == start or command[at - 1].isspace()):
+            command = command[:at] + "".join(command[at:].partition("\n")[1:])
+            continue
         elif char == "<" and document is None and (mark := _HERE_DOCUMENT.match(command, at)):
             line_end = command.find("\n", at)
             if line_end < 0:
@@ -115,8 +118,8 @@ def _edits_of(statement: _Statement, words: Sequence[str]) -> Iterator[ShellEdit
         yield from _patched(document)
     elif name in ("sed", "gsed", "perl") and any(_IN_PLACE.match(word) for word in words[1:]):
         yield from _substituted(words)
-    elif document is not None and re.fullmatch(r"python[\d.]*", name) and ">" not in text:
-        yield from _scripted(document)
+    elif re.fullmatch(r"python[\d.]*", name) and (document is not None or words[1:2] == ["-c"]):
+        yield from _scripted(document if document is not None else " ".join(words[2:3]))
     elif name in ("cat", "echo", "printf", "tee"):
         yield from _written(text, name, words, document)
 
@@ -157,7 +160,9 @@ def _written(text: str, name: str, words: Sequence[str], document: str | None) -
         paths = [text[match.start(2) : match.end(2)].strip("'\"") for match in found]
         appends = any(match[1] == ">>" for match in found)
     content = document if document is not None else " ".join(_said(words)) if name in ("echo", "printf") else None
-    if content is not None:
+    if content is not None and (by_script := list(_scripted(content, must_read=True))):
+        yield from by_script  # a script that edits other files, written to be run next
+    elif content is not None:
         given: Mapping[str, Any] = {"new_string": content} if appends else {"content": content}
         yield from (ShellEdit(path, change_in(given, path)) for path in paths)
 
@@ -175,34 +180,44 @@ def _said(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def _scripted(script: str) -> Iterator[ShellEdit]:
-    """Edits of a Python script that replaces parts of files or writes them."""
+def _scripted(script: str, *, must_read: bool = False) -> Iterator[ShellEdit]:
+    """Edits of a Python script that replaces parts of files or writes them. With `must_read`, only of those that it
+    reads: a test writes files, too."""
+    if "open(" not in script and "write_" not in script:
+        return
     try:
         tree = ast.parse(script)
     except (SyntaxError, ValueError, RecursionError):
         return
-    constants: dict[str, str] = {}
-    paths: list[str] = []
-    pairs: list[tuple[str, str]] = []
-    content, writes = None, False
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(name := node.targets[0], ast.Name):
-            constants |= {name.id: text} if (text := _constant(node.value, {})) is not None else {}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
+    constants = {
+        target.id: text
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
+        if (text := _constant(node.value, {})) is not None
+    }
+    read: set[str] = set()
+    written: dict[str, None] = {}
+    changes: list[str] = []
+    for node in calls:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         given = [_constant(argument, constants) for argument in node.args]
-        if called in ("open", "Path") and given and given[0]:
-            paths.append(given[0])
-        if called == "replace" and len(given) >= 2 and given[0] and given[1] is not None:
-            pairs.append((given[0], given[1]))
-        if called in ("write_text", "write", "writelines", "write_bytes"):
-            writes, content = True, given[0] if given and given[0] else content
-    if writes:
-        changes = "; ".join(change_in({"old_string": old, "new_string": new}, "") for old, new in pairs)
-        changes = changes or (change_in({"content": content}, "") if content else "")
-        yield from (ShellEdit(path, changes) for path in dict.fromkeys(paths))
+        named = {keyword.arg: _constant(keyword.value, constants) for keyword in node.keywords}
+        first, second = (*given, None, None)[:2]
+        if name == "open" and first:
+            mode = second or named.get("mode") or "r"
+            read |= {first} if mode[0] == "r" else set()
+            written |= {first: None} if set(mode) & set("wa+") else {}
+        elif name == "Path" and first:
+            read |= {first} if "read_text" in names else set()
+            written |= {first: None} if "write_text" in names else {}
+        elif name == "replace" and first and second is not None:
+            changes.append(change_in({"old_string": first, "new_string": second}, ""))
+        elif name in ("write", "write_text") and first and not must_read:
+            changes.append(change_in({"content": first}, ""))
+    change = "; ".join(dict.fromkeys(filter(None, changes)))
+    yield from (ShellEdit(path, change) for path in written if path in read or not must_read)
 
 
 def _constant(node: ast.expr, constants: Mapping[str, str]) -> str | None:

@@ -140,7 +140,11 @@ BY_SHELL = {
     "cat, its target last": 'cat <<EOF > etl/carrier.py\ndef read(row):\n    return row.get("code")\nEOF',
     "tee": "tee etl/carrier.py <<-'EOF' > /dev/null\n\tdef read(row):\n\t    return row.get(\"code\")\n\tEOF",
     "echo": """echo 'def read(row): return row.get("code")  # > row' >> "etl/carrier.py\"""",
+    "sed of a line": """sed -i '2s/row\\["code"\\]/row.get("code")/' etl/carrier.py""",
+    "sed that replaces a line": """sed -i '2c\\    return row.get("code")' etl/carrier.py""",
     "a script": f"python3 - <<'PY'\n{SCRIPT}PY",
+    "a script in a file": f"# It's easier this way.\ncat <<'EOF' > fix.py\n{SCRIPT}EOF\npython3 fix.py",
+    "a script as an argument": f"python3 -c '{SCRIPT.replace(chr(39), chr(34) * 3)}'",
 }
 
 
