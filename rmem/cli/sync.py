@@ -11,8 +11,6 @@ from .cli_context import CliContext
 from .options import command_options
 from .progress import progress
 
-_SHOWN = 5  # memories that were refused
-
 
 @click.command()
 @click.argument("url", metavar="URL")
@@ -101,10 +99,6 @@ def sync(cli: CliContext) -> None:
         cli.document({**counts, "refused": done.refused})
         return
     click.echo(f"Sent {done.sent:,}, received {done.received:,}, of which {done.changed:,} changed something here.")
-    for refused in done.refused[:_SHOWN]:
-        cli.note(f"Refused {refused.get('id')}: {refused.get('error')}")
-    if len(done.refused) > _SHOWN:
-        cli.note(f"{len(done.refused) - _SHOWN:,} more were refused; `rmem sync --json` lists them.")
     from ..team.known_repositories import repositories
 
     if not repositories():

@@ -212,7 +212,7 @@ class EventProcessor:
             found = login()
             memory = self._open_unless_failing() if found is not None else None
             if found is not None and memory is not None:
-                sync(memory.brain, *found)
+                sync(memory.brain, *found, attempts=1)  # the next meeting is the next attempt
             self._trouble = ""
         except Exception as error:  # of whatever kind: the next meeting may succeed
             if str(error) != self._trouble:

@@ -306,9 +306,11 @@ def test_a_sync_in_a_clone_brings_what_the_team_knows_of_it_and_says_what_was_re
             "From the future", "codebase", author="bob", repository=REPOSITORY, when=time.time() + 10 * 86_400
         )
         TeamMemory(brain, author="bob").remember(future)
-    done = CliRunner().invoke(rmem, ["sync"])
-    assert f"Refused {future.id}: when must not be more than a day after the server's time" in done.output
-    assert "clock" in done.output
+    done = CliRunner().invoke(rmem, ["sync", "--json"])
+    (refused,) = json.loads(done.stdout)["refused"]
+    assert refused["id"] == future.id
+    assert "when must not be more than a day after the server's time" in refused["error"]
+    assert "clock" in refused["error"]
 
 
 def test_a_wrong_token_is_refused_and_not_kept(server, tmp_path, monkeypatch):
