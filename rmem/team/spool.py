@@ -6,7 +6,6 @@ reason."""
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from ..errors import StoreFullError
@@ -31,7 +30,7 @@ def put(event: Event) -> Path:
         raise StoreFullError(
             f"this event was not kept: {MOST:,} wait in {place} already; `rmem status` shows why they are not taken in"
         )
-    path = place / f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
+    path = place / f"{int(event.time * 1e9):020d}-{os.getpid()}-{event.id[:8]}{_SUFFIX}"  # in the order of events
     replace_file(path, mask_event(event).to_json().encode("utf-8", "surrogatepass"))
     return path
 

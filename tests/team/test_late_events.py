@@ -48,6 +48,12 @@ def events(agent, session, folder, task=IMPORT):
 
 
 @pytest.fixture
+def brain(tmp_path):
+    with Brain(tmp_path / "team.db") as brain:
+        yield brain
+
+
+@pytest.fixture
 def daemon(folder, monkeypatch):
     monkeypatch.setattr(event_processor, "_CATCHING_UP", 60.0)  # on a machine that is busy with other things
     one = Daemon(idle=60.0)
@@ -88,15 +94,34 @@ def test_a_question_is_answered_as_if_the_events_before_it_had_been_stored_at_on
     assert "`read()` → `batch()`" in failure
 
 
+def test_hooks_that_overtake_each_other_are_stored_in_the_order_of_their_events(folder, brain):
+    """OpenCode does not wait for most hooks; its plugin says when each event was."""
+    story = Story(
+        "s-1", str(folder), IMPORT, "pytest tests/test_etl.py", ERROR, str(folder / "transform.py"), "read()",
+        "batch()", "1 passed in 2.02s",
+    )  # fmt: skip
+    start = time.time() - 10
+    told = [
+        (name, {**payload, "time": (start + at) * 1000}) for at, (name, payload) in enumerate(TOLD["opencode"](story))
+    ]
+    for name, payload in reversed(told):
+        spool.put(dialect("opencode").read(name, payload))
+    event_processor.EventProcessor(brain).drain(100)
+    (fix,) = brain.memories({"type": "error_fix"})
+    assert "`read()` → `batch()`" in fix.text
+    (task,) = brain.memories({"type": "task"})
+    assert "Fixed: MemoryError" in task.text
+    assert start < fix.timestamp < start + 10
+
+
 def event(folder, kind, session, when, **more):
     return Event(str(next(NUMBERS)), "codex", kind, session, str(folder), when, **more)
 
 
 @pytest.fixture
-def team(folder, tmp_path):
-    with Brain(tmp_path / "team.db") as brain:
-        sessions = Sessions(tmp_path / "sessions")
-        yield Capture(brain, sessions), Briefing(brain, sessions)
+def team(folder, brain, tmp_path):
+    sessions = Sessions(tmp_path / "sessions")
+    return Capture(brain, sessions), Briefing(brain, sessions)
 
 
 def work(capture, folder, session, when, task=IMPORT):
