@@ -46,7 +46,8 @@ _REVERTED = re.compile(
 )
 _REVERT_IN_WORDS = re.compile(r"revert(?:ed|s|ing)?\b", re.IGNORECASE)
 _REVERTS = re.compile(
-    r"^This reverts commits? ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
+    r"^This reverts commits? ([0-9a-f]{7,40})(?:\.{2,3}[0-9a-f]{7,40})?"
+    r"(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
     re.IGNORECASE | re.MULTILINE,
 )
 _PARTLY = re.compile(r"\bpart of commit\b|\bpartial(?:ly)? revert", re.IGNORECASE)
