@@ -20,7 +20,7 @@ _REDIRECTION = re.compile(r"(?<![\d&<])(>>?)\s*([^\s&|<>;]+)")
 _SUBSTITUTION = re.compile(r"(?<![A-Za-z_\\])s([/|#,:@!])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1", re.DOTALL)
 _IN_PLACE = re.compile(r"-(?!-)\w*i|--in-place")
 _ELSEWHERE = ("/dev/", "/tmp/", "/var/tmp/", "/proc/")
-_LONGEST = 200_000  # characters of a command that are read
+_LONGEST = 65_536  # characters of a command that are read
 _MOST = 20  # edits
 
 
@@ -80,7 +80,11 @@ def _statements(command: str) -> Iterator[_Statement]:
         if quote or char in "'\"":
             quote = ("" if char == quote else quote) if quote else char
         elif char == "#" and (at == start or command[at - 1].isspace()):
-            command = command[:at] + "".join(command[at:].partition("\n")[1:])
+            if text := command[start:at].strip():
+                yield _Statement(text, document)
+                document = None
+            line_end = command.find("\n", at)
+            at = start = len(command) if line_end < 0 else line_end
             continue
         elif char == "<" and document is None and (mark := _HERE_DOCUMENT.match(command, at)):
             line_end = command.find("\n", at)
@@ -187,7 +191,7 @@ def _scripted(script: str, *, must_read: bool = False) -> Iterator[ShellEdit]:
         return
     try:
         tree = ast.parse(script)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # too deep for the parser
         return
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
