@@ -25,7 +25,8 @@ from .index.filtered_rows import nearest_rows
 from .index.recall_index import RecallIndex
 from .index.text_features import SEALED
 from .models import TIERS
-from .stores.base import Progress
+from .stores.base import Progress, RecordStore
+from .stores.capabilities import AuditLog
 from .stores.packing import quantized_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
@@ -34,6 +35,7 @@ from .vectors.engine import VectorEngine
 Result = TypeVar("Result")
 
 _BATCH = 1000
+_NAMED = 5  # entries of the audit log that a finding names
 _SAMPLE = 200  # rows compared one by one
 _QUESTIONS = 5  # words, and vectors, whose results are compared with a scan of all rows
 _NEAREST = 10
@@ -310,6 +312,31 @@ def _facts(store: SqlRecords) -> CheckResult:
             "facts", True, "not read from all memories, or by older rules: rmem reindex reads them again"
         )
     return CheckResult("facts", True, f"{store.fact_count():,} read from the memories")
+
+
+def check_audit(store: RecordStore) -> list[CheckResult]:
+    """Check the seals of the audit log and its head outside of the table; nothing for a store without one. Not part of
+    `examine`: a log that somebody cut does not keep a backup from being restored."""
+    if not isinstance(store, AuditLog):
+        return []
+    broken = store.broken_audit()
+    return [CheckResult("audit log", not broken, describe_audit(store, broken))]
+
+
+def describe_audit(store: AuditLog, broken: Sequence[int]) -> str:
+    """Say what is wrong with the entries `broken` of an audit log, or that it is whole."""
+    if not broken:
+        return "whole"
+    newest = store.audit(limit=1)
+    last = newest[0].n if newest else 0
+    changed, missing = [number for number in broken if number <= last], [number for number in broken if number > last]
+    parts = []
+    if changed:
+        shown = ", ".join(f"{number:,}" for number in changed[:_NAMED]) + ", …" * (len(changed) > _NAMED)
+        parts.append(f"entries {shown} are not as they were written, or those before them are missing")
+    if missing:
+        parts.append(f"its end is cut off: entry {missing[0]:,} and perhaps later ones are missing")
+    return f"{'; '.join(parts)} (`rmem audit accept` takes it as it is, after a backup was restored)"
 
 
 _CHECKS = (_file, _rows, _keys, check_vectors, _terms, check_index, _embedder, _facts)

@@ -123,7 +123,7 @@ async def examination(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -
 
 
 def _examine(access: Access) -> Document:
-    found = doctor.examine(access.address)
+    found = [*doctor.examine(access.address), *doctor.check_audit(access.brain.store)]
     if access.service.settings.own_store is not None:
         from ...team import health
         from ...team.install.status import report as state_of_agents
