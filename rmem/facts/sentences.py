@@ -6,7 +6,6 @@ nothing is left over; a sentence that asks, supposes, plans or wishes states not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import names, relations
@@ -30,7 +29,8 @@ _COPULAS = frozenset(
     "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
 )
 _ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never already".split())
-_ANCHORS = _COPULAS | relations.FIRST_WORDS | {"been", "I'm", "I’m"}
+_COPULA_WORDS = _COPULAS | {"been"}
+_ANCHORS = _COPULA_WORDS | relations.FIRST_WORDS | {"I'm", "I’m"}
 _NO_NAME = frozenset(
     """i it you he she they we this that which who so but because really just get got go my your our their his its me
     him them us what there then than i'm it's you're that's is was are were am been be have had has""".split()
@@ -96,6 +96,7 @@ _THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|fo
 _PARTICIPLE = re.compile(rf"((?:[a-z]+ly )?[a-z]{{3,}}) ({_PREPOSITIONS})(?: the ([a-z]+(?: [a-z]+)?) of)? (?=\S)(.+)")
 _PLACE = re.compile(r"(in|at|on|from|near|behind|inside|under|part of)(?: the ([a-z]+) of)? (.+)")
 _KIND_OF = re.compile(r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,2}) (of|for|in|at|from) (?:the )?(.+)")
+_AFTER_CLASS = re.compile(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ")
 _LOOSE = frozenset(
     """able about going supposed due ready glad happy sorry excited proud sure afraid tired aware grateful thankful
     used back out up down here there available hard easy good great bad nice free full kind sort lot couple bit
@@ -166,9 +167,8 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     return words
 
 
-def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
-    """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
-    is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
+def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> list[FoundFact]:
+    """Return the facts that one sentence states; `start` and `end` are its character range in the memory."""
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
@@ -182,6 +182,10 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
         body = "I am " + body[4:]
     valid_from, valid_until, body = validity(body)
     found, negated = _read_sentence(body, actor)
+    if not found:
+        return []
+    facts: list[FoundFact] = []
+    is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
     for statement in found:
         subject, relation = names.clean(statement.subject), relations.canonical(statement.relation)
         for value, is_sure in _split_objects(statement.object, relation):
@@ -190,21 +194,14 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
             is_value = names.is_value(value)
             inverse = None if is_value else relations.inverse(relation)
             about, of, what = (value, inverse, subject) if inverse else (subject, relation, value)
-            yield FoundFact(
-                about,
-                of,
-                what,
-                is_value=names.is_value(what) if inverse else is_value,
-                confidence=SURE
-                if is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
-                else LIKELY,
-                start=start,
-                end=end,
-                valid_from=valid_from,
-                valid_until=valid_until,
-                negated=negated,
-                single=(statement.single or relations.has_one(of)) and not relations.has_many(of),
+            is_value = names.is_value(what) if inverse else is_value
+            is_sure = is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
+            confidence = SURE if is_sure else LIKELY
+            single = (statement.single or relations.has_one(of)) and not relations.has_many(of)
+            facts.append(
+                FoundFact(about, of, what, is_value, confidence, start, end, valid_from, valid_until, negated, single)
             )
+    return facts
 
 
 def _is_command(words: list[str]) -> bool:
@@ -223,7 +220,7 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
         return [], False  # "last year I had": words before "I" are not the subject
     if anchors[0] > _MAX_HEAD or not (is_property or _NO_NAME.isdisjoint(words[1 : anchors[0]])):
         return [], False
-    copulas = [at for at in anchors if words[at] in _COPULAS or words[at] == "been"]
+    copulas = [at for at in anchors if words[at] in _COPULA_WORDS]
     if len(copulas) > 1 and not is_property:
         copulas = copulas[:1]
     for at in reversed(copulas):  # "The author of Life is a Dream is Calderón"
@@ -235,7 +232,7 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
         if found is not None:
             if copula[1] in ("was", "were") and names.is_code(found.subject) and not _EVENT.match(found.relation):
                 found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
-            return [found], copula[2] is not None or bool(_NEGATED.search(copula[5]))
+            return [found], copula[2] is not None or (copula[5] != "" and _NEGATED.search(copula[5]) is not None)
     for at in anchors:
         if at in copulas:
             break
@@ -305,7 +302,7 @@ def _read_predicate(subject: str, right: str, trust: int) -> _Statement | None:
     article = _ARTICLE.match(right)
     if article is not None:
         return _read_class(subject, right[article.end() :], trust)
-    the = _THE.fullmatch(right)
+    the = _THE.fullmatch(right) if right.startswith("the ") else None
     if the is not None:
         if the[1].rsplit(" ", 1)[-1] in _VAGUE:
             return None
@@ -356,7 +353,7 @@ def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
     if kind is not None and kind[1].split(" ")[-1] not in _LOOSE and names.CAPITAL.match(kind[3]):
         return _Statement(subject, f"{kind[1]} {kind[2]}", kind[3], trust)
     whole = right
-    right = re.split(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ", right, maxsplit=1)[0]
+    right = _AFTER_CLASS.split(right, maxsplit=1)[0]
     rest = whole[len(right) :]
     if rest.startswith(" of "):
         trust = 1
@@ -372,7 +369,7 @@ def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
 
 def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
     """Read `The R of S`, `S's R`, `my R` or `The N that S V` before the verb: subject, relation, trust."""
-    first_person = _MY.fullmatch(left)
+    first_person = _MY.fullmatch(left) if left[0] in "mMoO" else None
     if first_person is not None:
         if first_person[1].lower() == "our" or actor is None:
             return None
@@ -380,7 +377,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
         if possessive is not None or not names.is_noun_phrase(first_person[2]):
             return None
         return actor, first_person[2], 2
-    article = _PROPERTY.match(left)
+    article = _PROPERTY.match(left) if left[0] in "tTaA" else None
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
@@ -492,42 +489,39 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
     return _Statement(subject, relation, right, trust), negated
 
 
-def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
-    """Yield each object, and whether it surely is the whole object and not a part of a longer phrase."""
+def _split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
+    """Return each object, and whether it surely is the whole object and not a part of a longer phrase."""
     text = text.strip()
     if names.is_contracted(text):
-        return
+        return []
     listed = _split_list(text, relation)
     if listed is not None:
-        yield from listed
-        return
+        return listed
     if _is_whole_phrase(text):
-        yield names.clean(text), text.startswith(("The ", "A ")) or not _continues(text)
-        return
+        return [(names.clean(text), text.startswith(("The ", "A ")) or not _continues(text))]
     cut = _CUT.search(text)
     if cut is not None and cut.start():
         before_cut = text[: cut.start()]
         listed = _split_list(before_cut, relation)
         if listed is not None:
-            yield from listed
-            return
+            return listed
         if _is_whole_phrase(before_cut):
             is_quoted = _QUOTED_START.match(before_cut) is not None
             is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
-            yield names.clean(before_cut), is_name or names.is_value(before_cut)
-            return
+            return [(names.clean(before_cut), is_name or names.is_value(before_cut))]
         text = before_cut
     described = _OF_NAME.match(text)
     proper = names.PROPER.match(text, described.end() if described else 0)
     if described is not None and proper is not None:
-        yield names.clean(text[: proper.end()]), False
-    elif proper is not None and proper.end() > 1 and not text[proper.end() : proper.end() + 1].isalpha():
-        yield names.clean(proper[0]), False
+        return [(names.clean(text[: proper.end()]), False)]
+    if proper is not None and proper.end() > 1 and not text[proper.end() : proper.end() + 1].isalpha():
+        return [(names.clean(proper[0]), False)]
+    return []
 
 
 def _continues(text: str) -> bool:
     """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
-    return names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
+    return " " in text and names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
 
 
 def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
