@@ -203,10 +203,6 @@ class FactChangeAnswer(Answer):
     fact: FactAnswer
 
 
-class TimelineAnswer(Answer):
-    changes: list[FactChangeAnswer]
-
-
 class FactChangesAnswer(Answer):
     changes: list[FactChangeAnswer]
     next_cursor: str | None

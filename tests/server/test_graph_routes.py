@@ -183,7 +183,7 @@ def test_what_is_wrong_is_named(lasting, method, path, body, words):
 def test_what_is_not_there_is_not_found(lasting):
     for method, path in (("GET", "/facts/no%230"), ("DELETE", "/facts/no%230"), ("POST", "/facts/no%230/end")):
         answer = lasting.request(method, f"{G}{path}", json={} if method == "POST" else None)
-        assert (answer.status_code, answer.json()["error"].partition("'")[0]) == (404, "no memory with id "), path
+        assert (answer.status_code, answer.json()["error"].partition("'")[0]) == (404, "no fact with id "), path
 
 
 def test_a_fact_that_was_read_from_a_memory_goes_with_that_memory(server, admin):

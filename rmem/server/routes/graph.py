@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ... import checks, config
 from ...graph import Change, Explanation, Fact, Graph, Neighbour, Scope
-from ...graph.graph import memory_of
 from ...graph.model import iso
+from ...graph.questions import memory_of
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, cursor_of, parts_of
@@ -98,10 +98,9 @@ class PathsParameters(TimedParameters):
     likely: bool = False
 
 
-class TimelineParameters(GraphParameters):
+class TimelineParameters(PagedParameters, GraphParameters):
     entity: Name
     believed: str | None = None
-    limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
 
 
 class BetweenParameters(PagedParameters, GraphParameters):
@@ -234,12 +233,19 @@ async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()])
 
 
 @router.get(
-    "/timeline", response_model=documents.TimelineAnswer, summary="All that began and ended about an entity, in order"
+    "/timeline",
+    response_model=documents.FactChangesAnswer,
+    summary="All that began and ended about an entity, in order",
 )
 async def timeline(access: Reader, parameters: Annotated[TimelineParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        found = graph.timeline(parameters.entity, believed=moment_of(parameters.believed), limit=parameters.limit)
-        return {"changes": [_change(item) for item in found]}
+        found = graph.timeline(
+            parameters.entity,
+            believed=moment_of(parameters.believed),
+            limit=parameters.limit + 1,
+            offset=parameters.offset,
+        )
+        return parameters.page("changes", found, _change)
 
     return await _answer(access, parameters, question)
 
