@@ -23,7 +23,7 @@ _MAX_TEXT = 8192  # characters; the rest of a longer text is ignored
 # Begins with a set of characters, which `re` searches for fast. Group 1: a full stop that no sentence follows.
 _SENTENCE_END = re.compile(
     r"[.!?\n](?<![.!?][.!?])"
-    r"(?:(?<=\n)[ \t]*(?=[\n\-*•#>\d])"
+    r"(?:(?<=\n)[ \t]*(?=[\n•>]|[-*+] |\*\*|#{1,6} |\d+[.)] |[-=~]{3})"  # but no line that begins with --option
     r"|(?<=[!?])[.!?]*[\"”')]*(?:\s+|$)"
     r"|(?<=\.)[.!?]*[\"”')]*(?:\s+|$)(?:(?=[\"“'`(\[]?[A-Z0-9`@*\-]|$)|()))"
 )

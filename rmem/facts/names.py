@@ -64,7 +64,9 @@ _FUNCTION_WORDS = _NOT_A_NAME | frozenset(
 _WORD = re.compile(r"[^\s,]+")
 _NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
 _ACRONYM = re.compile(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
-_PARTICIPLE = re.compile(r"[a-z]{3,}ing [a-z]")
+_VERB_AFTER_NAME = re.compile(
+    r"[a-z]{3,}ing [a-z]|(?:means|says|shows|indicates|implies|gives|tells|reports|sets|takes|needs|fails|works) "
+)
 _ARTICLE = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
 _INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
 LONGEST = 100
@@ -73,7 +75,9 @@ LONGEST = 100
 
 def clean(name: str) -> str:
     """Strip quotes and punctuation around a name; restore the last dot of initials, which the end of sentence took."""
-    name = name.strip(" \t,;:–—*_")
+    name = name.strip(" \t,;:–—*")
+    if _EMPHASIS.fullmatch(name):
+        name = name[1:-1]
     if name[-2:-1] == "." and _INITIALS.search(name):
         name += "."
     if (
@@ -88,6 +92,7 @@ def clean(name: str) -> str:
     return name
 
 
+_EMPHASIS = re.compile(r"_[^_].*[^_]_")  # but `_private` and `__init__` are names
 _CODE = re.compile(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
 _CONTRACTION = re.compile(
     r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won|should|would|could|must)['’]\w+"
@@ -98,8 +103,9 @@ _DETERMINERS = frozenset(
     "this these those that my our your his her their its when where while after before since if like one some many "
     "most all".split()
 )
-_ORDER_WORDS = frozenset("last first next previous initial final latest new old current".split())
+_ORDER_WORDS = frozenset("last first next previous initial final latest new old current original".split())
 _WEAK_FIRST_WORDS = _NOT_A_NAME | _DETERMINERS | _ORDER_WORDS
+_ADVERB_OPENING = re.compile(r"[A-Za-z]{2,}(?:al|nt|st|rt|us|iv|at|et|ed|ab|ib|ar|ct|ss|ng|ck|ul|in|pt|it|mp|ay|ri)ly")
 _ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
 _CLOSING_QUOTES = {'"': '"', "”": "“", "`": "`", "’": "‘", "'": "'", ")": "("}
 
@@ -146,6 +152,8 @@ def subject_trust(name: str) -> int:
             return 0  # "This PR" and "One in Dubai" name nothing; "When Harry Met Sally" does
         if word in _ORDER_WORDS:  # "Last usage was removed"
             return 1
+    if first[0].endswith("ly") and _ADVERB_OPENING.fullmatch(first[0]) and not name[first.end() + 1 :][:1].isupper():
+        return 0  # "Automatically removes", "Internally `PathLookup` is": no name
     if not name[-1].islower() and _ACRONYM.fullmatch(name):  # "the staging DB"
         return 2
     if is_proper(name):
@@ -154,7 +162,9 @@ def subject_trust(name: str) -> int:
     if found is not None:  # a name followed by nouns: "Tunisia national football team"
         rest = name[found.end() :].strip()
         is_name = rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _FUNCTION_WORDS
-        return 2 if is_name and not _PARTICIPLE.match(rest) else 0  # "`blob` confirming binary storage" names nothing
+        return (
+            2 if is_name and not _VERB_AFTER_NAME.match(rest) else 0
+        )  # "`blob` confirming binary storage" names nothing
     if is_noun_phrase(name):
         return 2
     bare = _ARTICLE.sub("", name, count=1)

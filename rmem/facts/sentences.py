@@ -19,9 +19,15 @@ _COPULA = re.compile(
     r"probably|apparently))*)(?= )"
 )
 _EVENT = re.compile(
-    r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|built|made|"
+    r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|"
     r"fixed|merged|reverted|obsoleted|dropped|disabled|enabled|marked)\b"
 )
+_PAST_STATE = re.compile(r"(?:supported|used|allowed|required|needed|ignored|expected|limited|handled|treated)\b")
+_NO_OBJECT = re.compile(  # "unsigned by default", "needed in case a file exists"
+    r"(?:by (?:default|hand|design|accident|mistake|itself)"
+    r"|in (?:case|order|fact|general|particular|practice|addition))\b"
+)
+_CLAUSE_BEFORE = re.compile(r", [a-z]|^(?:In|On|At|For|With|Under|Within|During|Without) ")
 _CALLED = re.compile(r"^(?:called|named|set to|equal to) ")
 _VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
 _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
@@ -43,7 +49,8 @@ _HYPOTHETICAL_WORDS = frozenset(
 )
 _HEDGES = frozenset(
     """maybe probably perhaps possibly apparently seem seems seemed likely think guess believe suppose heard allegedly
-    previously formerly almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
+    presumably presumably, possibly, supposedly supposedly, previously formerly
+    almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
     sure""".split()
 )
 _ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
@@ -55,7 +62,8 @@ _IMPERATIVES = frozenset(
     Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
     Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
     More Initial Minor No Not Do Don't Detect Prevent Mark Clarify Adjust Accept Ignore Validate Show Warn
-    WIP Put Default Implemented Correctly Properly Avoiding Indicate Bug""".split()
+    WIP Put Default Implemented Correctly Properly Avoiding Indicate Bug Fixup Squash Dedupe Tidy Reword
+    Assert Expect Confirm Cover""".split()
 )
 _COMMANDS = frozenset(word.lower() for word in _IMPERATIVES)
 _COMMIT_TAGS = frozenset("API BENCH BLD CI CLN DEP DEV DOC ENH FEA MAINT MNT PERF REF REL STY TST TYP".split())
@@ -69,6 +77,8 @@ _SKIPPED_OPENINGS = frozenset(
     If Here Here's Previously Previously, Formerly Formerly, As Later Later, Since While Because
     Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
 )
+_EARLIER = frozenset(("Previously", "Formerly", "Originally"))
+_CONJUNCTIONS = frozenset("When While If Once Whenever Although Though Because Since Unless Until".split())
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
     "and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
@@ -77,7 +87,7 @@ _OPENING_PHRASES = (
 )
 _OPINIONS = "I think|I guess|I believe|I heard|maybe|perhaps|apparently"
 _OPENING = re.compile(
-    rf"(?:(?:{_OPENING_PHRASES})[,:]? |(?:{_OPINIONS})(?: that)?,? |\d+[.)] )+",
+    rf"(?:(?:{_OPENING_PHRASES})[,:]? |(?:{_OPINIONS})(?: that)?,? |[a-z]+ly, |\d+[.)] )+",
     re.IGNORECASE,
 )
 _OPENING_WORDS = frozenset(
@@ -118,6 +128,8 @@ _OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|fr
 _LEADING_ARTICLE = re.compile(r"^(?:the|an?) ")
 _LEADING_WORD = re.compile(r"^(?:the|an?|about|around) ")
 _LIST_SEPARATOR = re.compile(r",? and |, ")
+_VERSION = re.compile(r"\d[\w.]*\+?")
+_NAME_AND_VERSION = re.compile(rf"([A-Z][A-Za-z]+) {_VERSION.pattern}")
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _GENERIC_SUBJECTS = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
@@ -130,6 +142,11 @@ _PERFECT_TENSE = re.compile(
 )
 _QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
 _TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
+_TRAILING_ADVERB = re.compile(r" (?:instead|yet|again|too|anymore|now|already|here|there|today|anyway|either)$")
+_DASHES = frozenset("-–—")
+_UNNAMED = frozenset(("PR", "MR", "API", "CI", "new API"))
+_FAULT = re.compile(r"(?:the |an? )?(?:wrong|incorrect|bad|bogus)\b")
+_DID = frozenset(("did", "didn't", "didn’t"))
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
 _NEGATED = re.compile(r"not|no longer|never|n['’]t")
 
@@ -150,7 +167,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     if len(opening) < 3:
         return None
     first = opening[0]
-    may_be_title = opening[1][0].isupper()  # "Will Schuester", "We Will Rock You"
+    may_be_title = opening[1][0].isupper() and first not in _EARLIER  # "Will Schuester", "We Will Rock You"
     if not may_be_title and (first in _SKIPPED_OPENINGS or (actor is None and first in _FIRST_PERSON)):
         return None
     words = text.split()
@@ -160,7 +177,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
         del words[0]
     if _ANCHORS.isdisjoint(words) and (first in _IMPERATIVES or not (may_be_title or names.is_code(first))):
         return None
-    if not _HYPOTHETICAL_WORDS.isdisjoint(words):
+    if not _HYPOTHETICAL_WORDS.isdisjoint(words) or (first in _CONJUNCTIONS and "," in text):
         return None
     if first in _IMPERATIVES and _COPULAS.isdisjoint(words[: 2 + _MAX_HEAD]):
         return None
@@ -174,7 +191,8 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
         body = body[:-1]
     if "#" in body:
         body = _REFERENCE.sub("", body)
-    if words[0][0].isdigit() or words[0].rstrip(",:").lower() in _OPENING_WORDS:
+    first = words[0]
+    if first[0].isdigit() or first.endswith("ly,") or first.rstrip(",:").lower() in _OPENING_WORDS:
         opening = _OPENING.match(body)
         if opening is not None:
             body = body[opening.end() :]
@@ -230,7 +248,9 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
             continue
         found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
-            if copula[1] in ("was", "were") and names.is_code(found.subject) and not _EVENT.match(found.relation):
+            if copula[1] in ("was", "were") and (
+                _PAST_STATE.match(found.relation) or (names.is_code(found.subject) and not _EVENT.match(found.relation))
+            ):
                 found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
             return [found], copula[2] is not None or (copula[5] != "" and _NEGATED.search(copula[5]) is not None)
     for at in anchors:
@@ -286,7 +306,11 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
     if not trust:
         return None
     found = _read_predicate(left, right, trust)
-    if found is None or left == actor or names.is_code(left):
+    if found is None or left == actor:
+        return found
+    if ", " in left and (left[0].islower() or names.is_code(left) or _CLAUSE_BEFORE.search(left)):
+        return found._replace(trust=1)  # "dedupe sys/types.h, HAVE_SYS_TYPES_H is": something stands before the subject
+    if names.is_code(left):
         return found
     if _IS_OF_KIND.match(right):
         return found._replace(trust=2)  # "first baseman is associated with the sport of baseball"
@@ -316,6 +340,8 @@ def _read_predicate(subject: str, right: str, trust: int) -> _Statement | None:
             and participle[1] not in ("married", "related", "moved", "connected", "assigned")
         )
         if to_verb and not names.CAPITAL.match(participle[4]):
+            return None
+        if _NO_OBJECT.match(f"{participle[2]} {participle[4]}"):
             return None
         regular = participle[1].endswith(("ed", "en")) or participle[1] in _IRREGULAR_PARTICIPLES
         return _Statement(subject, f"{participle[1]} {participle[2]}{noun}", participle[4], trust if regular else 1)
@@ -424,8 +450,8 @@ def _read_property_of(bare: str) -> tuple[str, str, int] | None:
     if government is not None and relation == "head":
         return government[1], "head of government", 2
     trust = names.subject_trust(about)
-    if not trust and names.CAPITAL.match(about):
-        trust = 1
+    if joint[1] == "on" or (not trust and names.CAPITAL.match(about)):
+        trust = 1  # "the method on Python 3 is": a place, no owner
     return (about, relation, trust) if trust else None
 
 
@@ -461,8 +487,8 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
         subject, trust = left, names.subject_trust(left)
         if not trust or words[0] in _IMPERATIVES or left.endswith(" I"):
             return None, False
-        if left in ("The PR", "The API", "The CI", "The new API"):
-            trust = 1  # of which project?
+        if left.removeprefix("The ") in _UNNAMED or _FAULT.match(right) or words[end] in _DID:
+            trust = 1  # of which project; a fault that is mended; before this change
         plain = left[1:].islower() and not names.is_code(left)
         if (
             plain
@@ -492,6 +518,8 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
 def _split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
     """Return each object, and whether it surely is the whole object and not a part of a longer phrase."""
     text = text.strip()
+    if relation.endswith(" from"):
+        text = text.partition(" to ")[0]
     if names.is_contracted(text):
         return []
     listed = _split_list(text, relation)
@@ -508,7 +536,8 @@ def _split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
         if _is_whole_phrase(before_cut):
             is_quoted = _QUOTED_START.match(before_cut) is not None
             is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
-            return [(names.clean(before_cut), is_name or names.is_value(before_cut))]
+            is_term = cut[0].strip() in _DASHES  # "1 - sin(u)"
+            return [(names.clean(before_cut), is_name or (names.is_value(before_cut) and not is_term))]
         text = before_cut
     described = _OF_NAME.match(text)
     proper = names.PROPER.match(text, described.end() if described else 0)
@@ -532,6 +561,9 @@ def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
     if len(parts) == 1 or not all(_is_whole_phrase(part) for part in parts):
         return None
     bare = [_LEADING_ARTICLE.sub("", part) for part in parts]
+    versioned = _NAME_AND_VERSION.fullmatch(bare[0])
+    if versioned is not None:  # "Python 3.12, 3.13 and 3.14"
+        bare = [f"{versioned[1]} {part}" if _VERSION.fullmatch(part) else part for part in bare]
     named = all(names.is_proper(part) for part in bare)
     if named or names.is_code(text) or len(parts) > 2:
         return [(names.clean(part), named) for part in bare]
@@ -540,7 +572,7 @@ def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
 
 def _is_whole_phrase(text: str) -> bool:
     """Whether the whole text is a name, a value or a short noun."""
-    if not text or len(text) > names.LONGEST:
+    if not text or len(text) > names.LONGEST or "..." in text or _TRAILING_ADVERB.search(text):
         return False
     bare = _LEADING_WORD.sub("", text)
     if names.is_proper(bare):
