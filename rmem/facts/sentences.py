@@ -143,7 +143,7 @@ _PERFECT_TENSE = re.compile(
 _QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
 _TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
 _TRAILING_ADVERB = re.compile(r" (?:instead|yet|again|too|anymore|now|already|here|there|today|anyway|either)$")
-_DASHES = frozenset("-–—")
+_DASHES = re.compile(r" [-–—] ")
 _UNNAMED = frozenset(("PR", "MR", "API", "CI", "new API"))
 _FAULT = re.compile(r"(?:the |an? )?(?:wrong|incorrect|bad|bogus)\b")
 _DID = frozenset(("did", "didn't", "didn’t"))
@@ -536,8 +536,9 @@ def _split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
         if _is_whole_phrase(before_cut):
             is_quoted = _QUOTED_START.match(before_cut) is not None
             is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
-            is_term = cut[0].strip() in _DASHES  # "1 - sin(u)"
-            return [(names.clean(before_cut), is_name or (names.is_value(before_cut) and not is_term))]
+            is_value = names.is_value(before_cut)
+            is_term = is_value and _DASHES.match(text, cut.start()) is not None  # "1 - sin(u)"
+            return [(names.clean(before_cut), (is_name or is_value) and not is_term)]
         text = before_cut
     described = _OF_NAME.match(text)
     proper = names.PROPER.match(text, described.end() if described else 0)
