@@ -66,6 +66,7 @@ export const TEXTS = {
 "Evaluation": "",
 "Examination": "",
 "Examine": "",
+"Examining {0}…": "",
 "Examining…": "",
 "Explain": "",
 "Facts": "",
