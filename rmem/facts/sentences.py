@@ -11,6 +11,7 @@ from typing import NamedTuple
 from . import names, relations
 from .dates import validity
 from .model import LIKELY, SURE, FoundFact
+from .objects import split_objects
 
 _PREPOSITIONS = "by|in|at|to|with|for|of|on|from|as|under|into|near|after|against|through|via|over|inside|within|onto"
 _COPULA = re.compile(
@@ -116,20 +117,7 @@ _LOOSE = frozenset(
     right so too very really set one two some none part fun pleased thrilled passionate impressed surprised
     reminded inspired lucky blessed""".split()
 )
-_CUT = re.compile(
-    r"(?:,|;| [-–—]+|:)? (?:which|who|whom|whose|where|when|while|because|since|but|so|although|though|unless|until|"
-    r"as|and (?:[a-z]|I\b)|or [a-z]|that|if|after|before|than|too|now|again|anymore|last|this|next|every|rather|"
-    r"instead|throughout|anyway|yet|already|here|there|today|a lot|the most|the best)\b"
-    r"|[,;] (?=[a-z]|I\b)| [-–—]+ | \(|; "
-)
-_GERUND_PHRASE = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
 _BARE_NOUN = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
-_OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
-_LEADING_ARTICLE = re.compile(r"^(?:the|an?) ")
-_LEADING_WORD = re.compile(r"^(?:the|an?|about|around) ")
-_LIST_SEPARATOR = re.compile(r",? and |, ")
-_VERSION = re.compile(r"\d[\w.]*\+?")
-_NAME_AND_VERSION = re.compile(rf"([A-Z][A-Za-z]+) {_VERSION.pattern}")
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _GENERIC_SUBJECTS = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
@@ -140,10 +128,7 @@ _IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
 _PERFECT_TENSE = re.compile(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
-_QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
 _TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
-_TRAILING_ADVERB = re.compile(r" (?:instead|yet|again|too|anymore|now|already|here|there|today|anyway|either)$")
-_DASHES = re.compile(r" [-–—] ")
 _UNNAMED = frozenset(("PR", "MR", "API", "CI", "new API"))
 _FAULT = re.compile(r"(?:the |an? )?(?:wrong|incorrect|bad|bogus)\b")
 _DID = frozenset(("did", "didn't", "didn’t"))
@@ -206,7 +191,7 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
     is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
     for statement in found:
         subject, relation = names.clean(statement.subject), relations.canonical(statement.relation)
-        for value, is_sure in _split_objects(statement.object, relation):
+        for value, is_sure in split_objects(statement.object, relation):
             if not subject or not value or len(relation) > 60 or subject.lower() == value.lower():
                 continue
             is_value = names.is_value(value)
@@ -513,73 +498,3 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
             return None, False  # "I have played Nintendo"
         trust = 1
     return _Statement(subject, relation, right, trust), negated
-
-
-def _split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
-    """Return each object, and whether it surely is the whole object and not a part of a longer phrase."""
-    text = text.strip()
-    if relation.endswith(" from"):
-        text = text.partition(" to ")[0]
-    if names.is_contracted(text):
-        return []
-    listed = _split_list(text, relation)
-    if listed is not None:
-        return listed
-    if _is_whole_phrase(text):
-        return [(names.clean(text), text.startswith(("The ", "A ")) or not _continues(text))]
-    cut = _CUT.search(text)
-    if cut is not None and cut.start():
-        before_cut = text[: cut.start()]
-        listed = _split_list(before_cut, relation)
-        if listed is not None:
-            return listed
-        if _is_whole_phrase(before_cut):
-            is_quoted = _QUOTED_START.match(before_cut) is not None
-            is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
-            is_value = names.is_value(before_cut)
-            is_term = is_value and _DASHES.match(text, cut.start()) is not None  # "1 - sin(u)"
-            return [(names.clean(before_cut), (is_name or is_value) and not is_term)]
-        text = before_cut
-    described = _OF_NAME.match(text)
-    proper = names.PROPER.match(text, described.end() if described else 0)
-    if described is not None and proper is not None:
-        return [(names.clean(text[: proper.end()]), False)]
-    if proper is not None and proper.end() > 1 and not text[proper.end() : proper.end() + 1].isalpha():
-        return [(names.clean(proper[0]), False)]
-    return []
-
-
-def _continues(text: str) -> bool:
-    """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
-    return " " in text and names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
-
-
-def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
-    """Return the objects of a list with "and" or commas, as `_split_objects` does; None if it is no list."""
-    if not relations.has_many(relation) or not ("," in text or " and " in text):
-        return None
-    parts = _LIST_SEPARATOR.split(text)
-    if len(parts) == 1 or not all(_is_whole_phrase(part) for part in parts):
-        return None
-    bare = [_LEADING_ARTICLE.sub("", part) for part in parts]
-    versioned = _NAME_AND_VERSION.fullmatch(bare[0])
-    if versioned is not None:  # "Python 3.12, 3.13 and 3.14"
-        bare = [f"{versioned[1]} {part}" if _VERSION.fullmatch(part) else part for part in bare]
-    named = all(names.is_proper(part) for part in bare)
-    if named or names.is_code(text) or len(parts) > 2:
-        return [(names.clean(part), named) for part in bare]
-    return [(names.clean(text), False)]  # "the color and texture" may be one thing
-
-
-def _is_whole_phrase(text: str) -> bool:
-    """Whether the whole text is a name, a value or a short noun."""
-    if not text or len(text) > names.LONGEST or "..." in text or _TRAILING_ADVERB.search(text):
-        return False
-    bare = _LEADING_WORD.sub("", text)
-    if names.is_proper(bare):
-        return bare.lower() not in ("i", "it")
-    if names.is_value(bare):
-        return True
-    if names.is_noun_phrase(bare):
-        return not bare.endswith("ly") and not _GERUND_PHRASE.match(bare)
-    return names.subject_trust(bare) == 2

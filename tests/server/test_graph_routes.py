@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from rmem.graph import Fact, Graph
-from rmem.server import documents, forms
+from rmem.server import forms, graph_documents
 
 G = "/workspaces/default/graph"
 SECRET = "moonbase"
@@ -275,7 +275,7 @@ def test_whoever_states_and_takes_back_a_fact_is_in_the_log(people):
 def test_the_document_describes_what_is_taken_and_given():
     parameters = set(inspect.signature(Graph.add).parameters) - {"self"}
     assert set(forms.FactForm.model_fields) == parameters
-    assert set(documents.FactAnswer.model_fields) == {one.name for one in fields(Fact)} | {"trust"}
+    assert set(graph_documents.FactAnswer.model_fields) == {one.name for one in fields(Fact)} | {"trust"}
 
 
 def test_questions_about_the_whole_graph_run_in_a_process_of_their_own(server, admin):
