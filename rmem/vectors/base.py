@@ -130,8 +130,9 @@ def translate_errors(name: str) -> Iterator[None]:
     except Exception as error:
         message = str(error).strip().partition("\n")[0][:300]
         raise StoreUnreachableError(
-            f"the vectors at {name} cannot be reached or used: {type(error).__name__}: {message}. Memories are safe in "
-            "the store; what is missing there is filled in when it answers again, or by `rmem reindex`"
+            f"the vectors at {name} cannot be reached or used: {type(error).__name__}: {message}. Check that it runs "
+            f"and that {TOKEN_VARIABLE} holds its key, if it has one. Memories are safe in the store; what is missing "
+            "there is filled in when it answers again, or by `rmem reindex`"
         ) from error
 
 

@@ -72,9 +72,7 @@ class MilvusIndex(VectorIndex):
         if self._connected is None:
             from pymilvus import MilvusClient
 
-            self._connected = MilvusClient(
-                uri=self._uri, read_token=read_token() or "", db_name=self._database, timeout=10
-            )
+            self._connected = MilvusClient(uri=self._uri, token=read_token() or "", db_name=self._database, timeout=10)
         return self._connected
 
     def _get_dimension(self) -> int | None:
@@ -100,7 +98,9 @@ class MilvusIndex(VectorIndex):
                     | {name: _truncate(getattr(row_fields, name)) for name in NAME_FIELDS}
                     for number, vector, row_fields in zip(ids[part], vectors[part], fields[part], strict=True)
                 }
-                self._client.upsert(self._collection, list(rows.values()))
+                # not `upsert`: before 2.3.10 it put rows into partitions where a search for the agent does not look
+                self._client.delete(self._collection, ids=list(rows))
+                self._client.insert(self._collection, list(rows.values()))
 
     def _create(self, dimension: int) -> None:
         from pymilvus import DataType

@@ -450,11 +450,11 @@ def test_a_learned_faiss_index_finds_what_a_flat_one_does(tmp_path, monkeypatch)
         index = faiss_module.FaissIndex(file, kind=kind)
         for start in range(0, SIZE, 100):
             index.upsert(range(start, start + 100), VECTORS[start : start + 100], [Fields()] * 100)
-        assert index._learned
+        assert index._trained
         index.delete([0, 1])
         index.close()
         again = faiss_module.FaissIndex(file, kind=kind)
-        assert again._learned
+        assert again._trained
         assert again.count() == SIZE - 2
         hits = [again.search(VECTORS[n], 1)[0][0] == n for n in range(2, SIZE)]
         assert np.mean(hits) > 0.95

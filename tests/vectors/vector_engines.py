@@ -15,6 +15,7 @@ ENGINES = (
     "qdrant",
     "qdrant-folder",
     "milvus",
+    "milvus-server",
     "pgvector",
     "langchain",
     "chroma",
@@ -22,8 +23,8 @@ ENGINES = (
 """Every engine by its name in these tests."""
 
 
-def new_index(engine, tmp_path, postgres_url=None):
-    """An index, or a skip that names what is not installed."""
+def new_index(engine, tmp_path, address=None):
+    """An index, or a skip that names what is not installed; `address` is that of a server."""
     if engine == "memory":
         return MemoryIndex()
     if engine.startswith("faiss"):
@@ -38,9 +39,8 @@ def new_index(engine, tmp_path, postgres_url=None):
         pytest.importorskip("pymilvus", reason="pymilvus is not installed")
         pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
         return open_vectors(f"milvus:///{tmp_path / 'v.db'}?partitions=4", "tests")
-    if engine == "pgvector":
-        pytest.importorskip("pgvector", reason="pgvector is not installed")
-        return open_vectors(f"{postgres_url}", "tests")
+    if address is not None:
+        return open_vectors(address, "tests")
     from rmem.vectors.langchain import LangChainIndex
 
     if engine == "langchain":
