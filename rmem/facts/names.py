@@ -76,7 +76,7 @@ LONGEST = 100
 def clean(name: str) -> str:
     """Strip quotes and punctuation around a name; restore the last dot of initials, which the end of sentence took."""
     name = name.strip(" \t,;:–—*")
-    if _EMPHASIS.fullmatch(name):
+    if name[:1] == "_" and _EMPHASIS.fullmatch(name):
         name = name[1:-1]
     if name[-2:-1] == "." and _INITIALS.search(name):
         name += "."

@@ -20,7 +20,7 @@ _LIST_SEPARATOR = re.compile(r",? and |, ")
 _VERSION = re.compile(r"\d[\w.]*\+?")
 _NAME_AND_VERSION = re.compile(rf"([A-Z][A-Za-z]+) {_VERSION.pattern}")
 _QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
-_TRAILING_ADVERB = re.compile(r" (?:instead|yet|again|too|anymore|now|already|here|there|today|anyway|either)$")
+_TRAILING_ADVERBS = frozenset("instead yet again too anymore now already here there today anyway either".split())
 _DASHES = re.compile(r" [-–—] ")
 
 
@@ -82,7 +82,7 @@ def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
 
 def _is_whole_phrase(text: str) -> bool:
     """Whether the whole text is a name, a value or a short noun."""
-    if not text or len(text) > names.LONGEST or "..." in text or _TRAILING_ADVERB.search(text):
+    if not text or len(text) > names.LONGEST or "..." in text or text.rpartition(" ")[2] in _TRAILING_ADVERBS:
         return False
     bare = _LEADING_WORD.sub("", text)
     if names.is_proper(bare):
