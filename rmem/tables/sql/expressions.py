@@ -25,6 +25,7 @@ from .expression_types import (
     type_of,
 )
 from .literals import read
+from .nodes import replace_node
 from .parameters import integer_type, parameter_type
 from .scope import NameScope, fold_name, identifier, only, shown, unsupported
 from .times import zone_of
@@ -108,7 +109,7 @@ class Expressions(Calls):
         found = scope.find(name, table)
         if isinstance(found, exp.Expression):
             merged = found.copy()
-            node.replace(merged)
+            replace_node(node, merged)
             return type_of(merged)
         source, kind = found
         node.set("this", identifier(name))

@@ -16,6 +16,7 @@ from sqlglot import exp
 from ...errors import SqlError
 from .expression_types import UNKNOWN
 from .json_values import check_text
+from .nodes import replace_node
 
 MAX_PARAMETERS = 60_000
 
@@ -71,7 +72,7 @@ def number_parameters(tree: exp.Expression) -> Parameters:
         names = list(dict.fromkeys(node.name for node in named))
         numbers = {name: number for number, name in enumerate(names, 1)}
         for node in named:
-            node.replace(exp.Parameter(this=exp.Literal.number(numbers[node.name])))
+            replace_node(node, exp.Parameter(this=exp.Literal.number(numbers[node.name])))
         return Parameters(names=tuple(names))
     used = set()
     for parameter in placed:

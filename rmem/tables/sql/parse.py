@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from ...errors import SqlError, SqlUnsupportedError
 from .dialect import Dialect
 from .distances import rewrite_cosine_distances
+from .nodes import replace_node
 from .scope import unsupported
 
 MAX_LENGTH = 16_000_000
@@ -100,7 +101,7 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise SqlError("one statement per call, please")
     for node in list(trees[0].find_all(exp.ByteString, exp.RawString)):
-        node.replace(exp.Literal.string(str(node.this)))  # E'…' is a text like any other
+        replace_node(node, exp.Literal.string(str(node.this)))  # E'…' is a text like any other
     if trees[0].find(exp.UnicodeString) is not None:
         raise unsupported("U&'…'", "Write E'\\u00e9', or the character itself")
     rewrite_cosine_distances(trees[0])

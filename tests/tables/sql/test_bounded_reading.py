@@ -92,6 +92,11 @@ def test_whatever_is_repeated_keeps_to_the_time_limit(workspace):
     assert not too_long(workspace, ["SELECT " + words * 2000 + "1" for words in REPEATED], 1.5, timeout=1.0)
 
 
+@pytest.mark.parametrize("words", [":a,", r"E'\n',", "e <=> e,"])
+def test_ten_thousand_nodes_that_are_replaced_keep_to_the_time_limit(workspace, words):
+    assert not too_long(workspace, [f"SELECT {words * 10_000}1"], 1.5, timeout=1.0)
+
+
 @pytest.mark.slow
 def test_every_mutation_is_read_or_refused_in_time(workspace):
     nested = [
