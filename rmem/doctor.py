@@ -52,16 +52,28 @@ class CheckResult:
     detail: str
 
 
-def examine(address: str | Path | None = None) -> list[CheckResult]:
-    """Check the file or the database, the rows, and all data derived from them."""
+def examine(
+    address: str | Path | None = None, on_check: Callable[[str, int, int], None] | None = None
+) -> list[CheckResult]:
+    """Check the file or the database, the rows, and all data derived from them. `on_check` is called before each check
+    with its name, how many are done and how many there are."""
     findings = [_versions()]
     try:
         store = open_sql(address)
     except RemanenceError as error:
         return [*findings, CheckResult("store", False, str(error))]
+
+    def run_checks() -> list[CheckResult]:
+        found = []
+        for done, check in enumerate(_CHECKS):
+            if on_check is not None:
+                on_check(_name_of(check), done, len(_CHECKS))
+            found.append(_run_check(check, store))
+        return found
+
     try:
         findings.append(CheckResult("store", True, store.describe()))
-        findings += store.read_transaction(lambda: [_run_check(check, store) for check in _CHECKS])
+        findings += store.read_transaction(run_checks)
         engine = VectorEngine(store, None)
         if (finding := engine.examine()) is not None:
             findings.append(CheckResult("vector engine", *finding))
@@ -77,7 +89,11 @@ def _run_check(check: Callable[[SqlRecords], CheckResult], store: SqlRecords) ->
         return check(store)
     except Exception as error:
         message = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
-        return CheckResult(check.__name__.removeprefix("check").strip("_"), False, message)
+        return CheckResult(_name_of(check), False, message)
+
+
+def _name_of(check: Callable[[SqlRecords], CheckResult]) -> str:
+    return check.__name__.removeprefix("check").strip("_")
 
 
 def _versions() -> CheckResult:
