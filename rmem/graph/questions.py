@@ -14,7 +14,7 @@ from ..errors import InputError, NotFoundError
 from ..facts.model import NEGATED, SINGLE, VALUE, StoredFact, name_id, name_key
 from ..facts.stated import RESERVED
 from . import paths, patterns, whole
-from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
+from .model import Change, Contradiction, Fact, FactExplanation, Neighbour, Path
 from .reader import BATCH, FactReader, Pair
 from .validity import Key, Period, Resolved, key_of
 
@@ -289,7 +289,7 @@ class GraphQuestions:
         entities; edges have the fields of a fact, and its id as key."""
         return whole.to_networkx(self.all_facts(history=history))
 
-    def explain(self, fact: Fact | str) -> Explanation:
+    def explain(self, fact: Fact | str) -> FactExplanation:
         """Return the sentence that states a fact, and other facts of the same subject and relation."""
         shown = self.get(fact)
         memory = self.brain.get(shown.memory_id)
@@ -299,7 +299,7 @@ class GraphQuestions:
         for other in self.facts(shown.subject, shown.relation, history=True, likely=True, limit=1000):
             if other.id != shown.id:
                 (same if name_id(other.object) == name_id(shown.object) else others).append(other)
-        return Explanation(shown, text[shown.start : shown.end] or text, text, same, others)
+        return FactExplanation(shown, text[shown.start : shown.end] or text, text, same, others)
 
     def entities(self, like: str | None = None, *, limit: int = _PAGE) -> list[tuple[str, int]]:
         """Return entities and how many facts each has, the most first; `like` is a part of the name."""

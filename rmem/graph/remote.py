@@ -15,7 +15,7 @@ from ..facts.model import STATED
 from ..filters import Filter
 from ..stores.base import Progress
 from .graph import Graph
-from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path, seconds
+from .model import Change, Contradiction, Fact, FactExplanation, Neighbour, Path, seconds
 from .questions import DIRECTIONS, Direction
 
 if TYPE_CHECKING:
@@ -213,10 +213,10 @@ class RemoteGraph(Graph):
         found: list[list[str]] = self._get("/communities", **parameters)["communities"]
         return found
 
-    def explain(self, fact: Fact | str) -> Explanation:
+    def explain(self, fact: Fact | str) -> FactExplanation:
         answer = self._get(f"{_path(fact)}/explain")
         shown, same, others = Fact.from_dict(answer["fact"]), _facts(answer["same"]), _facts(answer["others"])
-        return Explanation(shown, answer["sentence"], answer["text"], same, others)
+        return FactExplanation(shown, answer["sentence"], answer["text"], same, others)
 
     def entities(self, like: str | None = None, *, limit: int = 100) -> list[tuple[str, int]]:
         return [(one["name"], one["facts"]) for one in self._pages("/entities", "entities", limit, 0, like=like)]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import checks, config
-from ...graph import Change, Explanation, Fact, Graph, Neighbour, Scope
+from ...graph import Change, Fact, FactExplanation, Graph, Neighbour, Scope
 from ...graph.model import iso
 from ...graph.questions import memory_of
 from .. import documents, forms, graph_documents
@@ -449,6 +449,6 @@ def _count_document(item: tuple[str, int]) -> Document:
     return {"name": item[0], "facts": item[1]}
 
 
-def _explanation(item: Explanation) -> Document:
+def _explanation(item: FactExplanation) -> Document:
     document = {"fact": item.fact.to_dict(), "sentence": item.sentence, "text": item.text}
     return {**document, "same": _to_documents(item.same), "others": _to_documents(item.others)}
