@@ -33,13 +33,12 @@ from .stores import open_store
 from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
 from .stores.capabilities import FactTable
 from .stores.value_records import ValueRecords, as_records, keeps_values
-from .tiers import forgetting
-from .tiers.forgetting import DAY, ForgettingPolicy, Subject
 from .vectors.engine import VectorEngine
 
 if TYPE_CHECKING:
     from .crypto.encryption import Encryption
     from .graph import Graph
+    from .tiers.forgetting import ForgettingPolicy
     from .vectors.base import VectorIndex
 
 _CHUNK = 1000
@@ -296,19 +295,23 @@ class Brain:
             gone = bool(self.store.erase([id_of(memory_id)], who=config.user(), reason="forget"))
             self._engine.on_removal()
             return gone
+        from .tiers import forgetting
+
         if where is not None:
             keys = forgetting.forget_where(self.store, Filter.of(where), dry_run=dry_run)
         else:
             keys = forgetting.forget_subject(self.store, subject, dry_run=dry_run, on_progress=on_progress)
         if not dry_run:
             if subject is not None:
-                self._recalls.forget(Subject(str(subject)).is_named_in)
+                self._recalls.forget(forgetting.Subject(str(subject)).is_named_in)
             self._engine.on_removal(strict=subject is not None)
         return keys
 
     def prune(self, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False) -> list[tuple[str, float]]:
         """Remove what a forgetting policy chooses; return (id, retention), the most faded first. They can be restored
         for the policy's grace period, after which a later prune deletes them permanently."""
+        from .tiers import forgetting
+
         return forgetting.prune(self.store, policy, dry_run=dry_run)
 
     def restore(self, *memory_ids: str) -> list[Memory]:
@@ -331,7 +334,9 @@ class Brain:
         To be called now and then; pinned memories keep theirs."""
         checks.share("factor", factor)
         checks.share("floor", floor)
-        before = time.time() - checks.number("unused_days", unused_days, low=0) * DAY
+        from .tiers import forgetting
+
+        before = time.time() - checks.number("unused_days", unused_days, low=0) * forgetting.DAY
         forgetting.refuse_unreadable(self.store, "changed")
         old = [t for t in self.store.traces() if t.last_used < before and not t.pinned and t.importance > floor]
 

@@ -3,7 +3,6 @@ names the field, what was expected and what was given. Nothing here knows about 
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -49,6 +48,8 @@ def known_fields(kind: str, given: Iterable[object], known: Iterable[str]) -> No
     for field in given:
         if field in names:
             continue
+        import difflib
+
         near = difflib.get_close_matches(str(field), names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
         raise UnknownFieldError(f"{kind} has no field {shown(field)}{hint}", field=str(field))
@@ -337,8 +338,11 @@ def vector(
         given = np.asarray(value)
         if given.dtype.kind not in "fiu" and given.size:
             raise TypeError
-        with np.errstate(over="ignore"):
-            array = given.astype(np.float32, copy=False)
+        if given.dtype == np.float32:
+            array = given
+        else:
+            with np.errstate(over="ignore"):
+                array = given.astype(np.float32)
     except (TypeError, ValueError, OverflowError):
         raise VectorError(f"{field} must be a list of numbers, got {shown(value)}", field=field) from None
     if array.ndim != 1:

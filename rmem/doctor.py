@@ -25,7 +25,8 @@ from .index.filtered_rows import nearest_rows
 from .index.recall_index import RecallIndex
 from .index.text_features import SEALED
 from .models import TIERS
-from .stores.base import Progress
+from .stores.base import Progress, RecordStore
+from .stores.capabilities import AuditLog
 from .stores.packing import quantized_bytes
 from .stores.sql import keys, reembed, rows
 from .stores.sql.records import SqlRecords
@@ -34,6 +35,7 @@ from .vectors.engine import VectorEngine
 Result = TypeVar("Result")
 
 _BATCH = 1000
+_NAMED = 5  # entries of the audit log that a finding names
 _SAMPLE = 200  # rows compared one by one
 _QUESTIONS = 5  # words, and vectors, whose results are compared with a scan of all rows
 _NEAREST = 10
@@ -50,16 +52,28 @@ class CheckResult:
     detail: str
 
 
-def examine(address: str | Path | None = None) -> list[CheckResult]:
-    """Check the file or the database, the rows, and all data derived from them."""
+def examine(
+    address: str | Path | None = None, on_check: Callable[[str, int, int], None] | None = None
+) -> list[CheckResult]:
+    """Check the file or the database, the rows, and all data derived from them. `on_check` is called before each check
+    with its name, how many are done and how many there are."""
     findings = [_versions()]
     try:
         store = open_sql(address)
     except RemanenceError as error:
         return [*findings, CheckResult("store", False, str(error))]
+
+    def run_checks() -> list[CheckResult]:
+        found = []
+        for done, check in enumerate(_CHECKS):
+            if on_check is not None:
+                on_check(_name_of(check), done, len(_CHECKS))
+            found.append(_run_check(check, store))
+        return found
+
     try:
         findings.append(CheckResult("store", True, store.describe()))
-        findings += store.read_transaction(lambda: [_run_check(check, store) for check in _CHECKS])
+        findings += store.read_transaction(run_checks)
         engine = VectorEngine(store, None)
         if (finding := engine.examine()) is not None:
             findings.append(CheckResult("vector engine", *finding))
@@ -75,7 +89,11 @@ def _run_check(check: Callable[[SqlRecords], CheckResult], store: SqlRecords) ->
         return check(store)
     except Exception as error:
         message = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
-        return CheckResult(check.__name__.removeprefix("check").strip("_"), False, message)
+        return CheckResult(_name_of(check), False, message)
+
+
+def _name_of(check: Callable[[SqlRecords], CheckResult]) -> str:
+    return check.__name__.removeprefix("check").strip("_")
 
 
 def _versions() -> CheckResult:
@@ -182,9 +200,10 @@ def _terms(store: SqlRecords) -> CheckResult:
     )
 
 
-def _index(store: SqlRecords) -> CheckResult:
+def check_index(store: SqlRecords) -> CheckResult:
     """Compare the index with the rows, and a sample of its results with a plain scan."""
     store.refresh()
+    store.index.read_codes()
     held = np.array([seq for (seq,) in _fetch(store, "SELECT seq FROM memories ORDER BY seq")], np.int64)
     columns = store.index.columns
     indexed = columns["seq"][columns["alive"]]
@@ -311,7 +330,32 @@ def _facts(store: SqlRecords) -> CheckResult:
     return CheckResult("facts", True, f"{store.fact_count():,} read from the memories")
 
 
-_CHECKS = (_file, _rows, _keys, check_vectors, _terms, _index, _embedder, _facts)
+def check_audit(store: RecordStore) -> list[CheckResult]:
+    """Check the seals of the audit log and its head outside of the table; nothing for a store without one. Not part of
+    `examine`: a log that somebody cut does not keep a backup from being restored."""
+    if not isinstance(store, AuditLog):
+        return []
+    broken = store.broken_audit()
+    return [CheckResult("audit log", not broken, describe_audit(store, broken))]
+
+
+def describe_audit(store: AuditLog, broken: Sequence[int]) -> str:
+    """Say what is wrong with the entries `broken` of an audit log, or that it is whole."""
+    if not broken:
+        return "whole"
+    newest = store.audit(limit=1)
+    last = newest[0].n if newest else 0
+    changed, missing = [number for number in broken if number <= last], [number for number in broken if number > last]
+    parts = []
+    if changed:
+        shown = ", ".join(f"{number:,}" for number in changed[:_NAMED]) + ", …" * (len(changed) > _NAMED)
+        parts.append(f"entries {shown} are not as they were written, or those before them are missing")
+    if missing:
+        parts.append(f"its end is cut off: entry {missing[0]:,} and perhaps later ones are missing")
+    return f"{'; '.join(parts)} (`rmem audit accept` takes it as it is, after a backup was restored)"
+
+
+_CHECKS = (_file, _rows, _keys, check_vectors, _terms, check_index, _embedder, _facts)
 
 
 def repair(address: str | Path | None = None, on_progress: Progress | None = None) -> list[str]:

@@ -85,10 +85,10 @@ class PrivacyError(InputError):
 
 
 class NotFoundError(RemanenceError, KeyError):
-    """No memory has that id."""
+    """No memory, or no fact, has that id."""
 
-    def __init__(self, memory_id: str) -> None:
-        super().__init__(f"no memory with id {memory_id!r}")
+    def __init__(self, memory_id: str, what: str = "memory") -> None:
+        super().__init__(f"no {what} with id {memory_id!r}")
         self.memory_id = memory_id
 
     def __str__(self) -> str:  # KeyError would print the repr of the message

@@ -422,8 +422,8 @@ def _hit(document: Mapping[str, Any]) -> Hit:
 
 def _error_of(status: int, message: str, remedy: Remedy) -> RemanenceError:
     """Return the error that a Brain on a file would raise, by the HTTP status."""
-    if status == 404 and (missing := re.fullmatch(r"no memory with id '(.*)'", message, re.DOTALL)):
-        return NotFoundError(missing[1])
+    if status == 404 and (missing := re.fullmatch(r"no (memory|fact) with id '(.*)'", message, re.DOTALL)):
+        return NotFoundError(missing[2], missing[1])
     if status in (400, 422):
         field = re.match(r"(\w+) must\b", message)
         return InputError(message, field=None if field is None else field[1])

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 
+from .patterns import lazy_pattern
+
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -44,8 +46,8 @@ _DATE = (
 )
 
 
-_AGO = re.compile(rf"{_NUMBER} (?P<unit>minute|hour|day|week|month|year)s? ago")
-_HINT = re.compile(
+_AGO = lazy_pattern(rf"{_NUMBER} (?P<unit>minute|hour|day|week|month|year)s? ago")
+_HINT = lazy_pattern(
     r"\d|ago\b|last|past|this|previous|today|tonight|yesterday|earlier|back|since|before|after|until|till|between|from|"
     r"on (?:mon|tue|wed|thu|fri|sat|sun)|(?:in|during|of|by) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 )

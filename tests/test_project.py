@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "http_link",
         "annotations",
         "forks",
+        "patterns",
         "filelocks",
         "private_files",
         "checks",

@@ -4,7 +4,6 @@ real daemon, a home of their own."""
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -33,11 +32,11 @@ _ASKED = "The nightly import dies with MemoryError: Unable to allocate 12 GiB in
 
 def measure(memories: int, calls: int) -> dict[str, Any]:
     """Wall milliseconds of each kind of call, and how many of those that ask were answered."""
-    from .processes import compile_package  # which loads numpy
+    from .processes import compile_package, environment_with  # which loads numpy
 
     compile_package()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a daemon may still be writing there
-        environment = {**os.environ, "RMEM_HOME": folder, "RMEM_KEEPER_IDLE": "5"}
+        environment = {**environment_with(Path(folder)), "RMEM_KEEPER_IDLE": "5"}
         _fill(Path(folder) / "memories.db", memories)
         _make_repository(Path(folder))
 

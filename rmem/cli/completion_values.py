@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from .. import config
 from .cli_context import store_file
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ..brain import Brain
 
 _SEARCHED = 2000  # newest memories whose ids are completed
@@ -22,6 +23,8 @@ _TEXT = 60
 
 def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete ids of memories, newest first, with the start of their texts."""
+    from click.shell_completion import CompletionItem
+
     with _brain(context) as brain:
         memories = [] if brain is None else brain.memories(limit=_SEARCHED)
     found = [memory for memory in memories if memory.id.startswith(incomplete)]
@@ -39,6 +42,8 @@ def types(context: click.Context, parameter: click.Parameter, incomplete: str) -
 
 
 def _matching_names(counts: dict[str, int], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(name) for name in list(counts) if name.startswith(incomplete)][:_MAX_OFFERED]
 
 

@@ -274,15 +274,15 @@ def audit(
         raise InputError("--data goes with --org", field="data")
     checks.whole("limit", limit, low=1)
     start = None if since is None else checks.moment("since", since)
-    with cli.brain_or_empty() as brain:
+    verify = verify or what == "verify"
+    with cli.existing_brain() if verify or what == "accept" else cli.brain_or_empty() as brain:
         store = _audit_log(brain, cli)
-        if what == "accept":
-            if store is not None:
-                store.accept_audit(config.user())
+        if store is not None and what == "accept":
+            store.accept_audit(config.user())
             click.echo("The audit log is taken for whole as it is.")
             return
-        if verify or what == "verify":
-            _print_verification(cli, [] if store is None else store.broken_audit())
+        if store is not None and verify:
+            _print_verification(cli, store)
             return
         wanted = {"who": who, "action": action}
         entries = iter(()) if store is None else _entries(store, memory, start)
@@ -316,11 +316,14 @@ def _log_of(cli: CliContext, data: str | None, org: str) -> str:
         return log_address(settings, organization_of(control, org).id)
 
 
-def _print_verification(cli: CliContext, broken: Sequence[int]) -> None:
+def _print_verification(cli: CliContext, store: AuditLog) -> None:
+    from ..doctor import describe_audit
+
+    broken = store.broken_audit()
     if cli.json:
-        cli.document({"sound": not broken, "broken": list(broken)})
+        cli.document({"sound": not broken, "broken": broken})
     else:
-        click.echo("The audit log is whole." if not broken else f"Entries {list(broken)} are not as they were written.")
+        click.echo("The audit log is whole." if not broken else f"The audit log: {describe_audit(store, broken)}")
     if broken:
         raise click.exceptions.Exit(exit_codes.PROBLEMS)
 

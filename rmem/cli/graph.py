@@ -207,12 +207,18 @@ def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
 @graph.command()
 @click.argument("entity")
 @click.option("--believed", metavar="WHEN", help="As far as it was known then.")
+@click.option(
+    "-n", "--limit", default=1000, show_default=True, type=click.IntRange(1), help="At most so many, the oldest."
+)
+@click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Leave out so many before.")
 @command_options
-def timeline(cli: CliContext, entity: str, believed: str | None) -> None:
+def timeline(cli: CliContext, entity: str, believed: str | None, limit: int, offset: int) -> None:
     """All that began and ended about an entity, oldest first."""
     with cli.brain_or_empty() as brain:
-        found = brain.graph.timeline(entity, believed=believed)
-    _changes(cli, found, f"Nothing is known about {entity!r}.")
+        found = brain.graph.timeline(entity, believed=believed, limit=limit + 1, offset=offset)
+    _changes(cli, found[:limit], f"Nothing is known about {entity!r}.")
+    if len(found) > limit:
+        cli.note(f"There is more; --offset {offset + limit} shows what follows.")
 
 
 @graph.command()

@@ -88,7 +88,7 @@ def doctor(cli: CliContext, repair: bool) -> None:
     """Examine the store: the file, its rows, what is derived from them, the versions around it; and the team memory.
 
     Of the team memory: each agent's wiring with a try of its hook, events that wait, the server and its token, the
-    daemon, the disk.
+    daemon, the disk. Of the audit log: its seals and its end, as `rmem audit verify` does.
 
     Repairing never touches what you stored. The exit code is 6 while there are problems.
 
@@ -136,13 +136,13 @@ def _repair(cli: CliContext) -> list[str]:
 
 
 def _team_findings(cli: CliContext) -> list[CheckResult]:
-    from ..doctor import CheckResult
+    from ..doctor import CheckResult, check_audit
     from ..errors import RemanenceError
     from ..team import validation
 
     try:
         with cli.existing_brain() as brain:
-            return validation.findings(brain)
+            return [*check_audit(brain.store), *validation.findings(brain)]
     except RemanenceError as error:
         return [CheckResult("team memories", False, str(error))]
 

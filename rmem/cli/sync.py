@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -76,6 +77,9 @@ def logout(cli: CliContext) -> None:
 def sync(cli: CliContext) -> None:
     """Bring this memory and the team's together now. Agents' hooks do it by themselves from time to time.
 
+    You receive what the team knows of the repositories that your agents worked in, that you imported, and of the one in
+    whose folder you run this.
+
     \b
     Examples:
       rmem sync
@@ -87,9 +91,28 @@ def sync(cli: CliContext) -> None:
     found = known()
     if found is None:
         raise ConfigError("there is no login; run `rmem login URL` first")
+    _note_repository()
     with cli.brain() as brain, progress("Sharing") as bar:
         done = meet(brain, *found, on_progress=bar)
     if cli.json:
-        cli.document({"sent": done.sent, "received": done.received, "changed": done.changed})
-    else:
-        click.echo(f"Sent {done.sent:,}, received {done.received:,}, of which {done.changed:,} changed something here.")
+        counts = {"sent": done.sent, "received": done.received, "changed": done.changed}
+        cli.document({**counts, "refused": done.refused})
+        return
+    click.echo(f"Sent {done.sent:,}, received {done.received:,}, of which {done.changed:,} changed something here.")
+    from ..team.known_repositories import repositories
+
+    if not repositories():
+        cli.note(
+            "You receive what the team knows of repositories that you have, and none is known yet: run this in a clone."
+        )
+
+
+def _note_repository() -> None:
+    """Record that this user has the repository of the current folder, unless its file says that it is not recalled."""
+    from ..team.consent import may_recall
+    from ..team.identity import repository
+    from ..team.known_repositories import note_repository
+
+    here = repository(Path.cwd())
+    if here is not None and may_recall(str(here.root)):
+        note_repository(here.id)

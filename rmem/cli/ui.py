@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
+import signal
+import socket
+import sys
 import tempfile
 import webbrowser
+from html import escape
 from pathlib import Path
 
 import click
 
 from ..errors import ConfigError
+from ..extras import require
+from ..private_files import make_file
 from .cli_context import CliContext
 from .options import command_options
 from .output import visible
+
+_HOST = "127.0.0.1"
+_REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={}"><title>rmem</title>'
 
 
 @click.command()
@@ -32,24 +42,32 @@ def ui(cli: CliContext, port: int, no_browser: bool) -> None:
       rmem ui --store team.db
       rmem ui --no-browser --port 9000     # over SSH: ssh -L 9000:127.0.0.1:9000 host, then open the link
     """
-    from dataclasses import replace
-
-    from ..server.own_store import own_settings, redirecting_file, serve_own
-
+    require("server", "rmem ui")
     if cli.is_remote:
         address = cli.address.rstrip("/")
         raise ConfigError(f"this store is a server, which has the same pages: open {address}/ui/ and log in there")
     cli.brain().close()  # reports a problem of the store before a browser opens
-    with tempfile.TemporaryDirectory(prefix="rmem-ui-") as name:
-        folder = Path(name)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder is removed
+    with tempfile.TemporaryDirectory(prefix="rmem-ui-") as name, socket.create_server((_HOST, port)) as listening:
+        folder, code = Path(name), secrets.token_urlsafe(32)
+        link = f"http://{_HOST}:{listening.getsockname()[1]}/ui/#login={code}"
+        if cli.json:
+            cli.document({"url": link, "store": cli.address})
+        else:
+            click.echo(link)
+        cli.note(f"Showing {visible(cli.address)} until you press Ctrl-C. The link works once, for two minutes.")
+        if not no_browser and not webbrowser.open(_redirecting_file(folder, link).as_uri()):
+            cli.note("No browser was found here; open the link yourself.")
 
-        def print_link(link: str) -> None:
-            if cli.json:
-                cli.document({"url": link, "store": cli.address})
-            else:
-                click.echo(link)
-            cli.note(f"Showing {visible(cli.address)} until you press Ctrl-C. The link works once, for two minutes.")
-            if not no_browser and not webbrowser.open(redirecting_file(folder, link).as_uri()):
-                cli.note("No browser was found here; open the link yourself.")
+        from ..server.own_store import own_settings, serve_own  # takes seconds; a browser waits for the socket
 
-        serve_own(replace(own_settings(cli.address, folder / "server"), port=port), print_link)
+        serve_own(own_settings(cli.address, folder / "server"), listening, code)
+
+
+def _redirecting_file(folder: Path, link: str) -> Path:
+    """Write a page readable only by the user that redirects to a link: arguments of a command are visible to all
+    users."""
+    path = folder / "open.html"
+    make_file(path)
+    path.write_text(_REDIRECT.format(escape(link)), encoding="utf-8")
+    return path

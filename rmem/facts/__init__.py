@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..models import Memory
     from .model import FoundFact
 
-VERSION = 2
+VERSION = 3
 """Version of the extraction rules. `rmem reindex` extracts again where a store holds facts of another version."""
 
 

@@ -23,7 +23,7 @@ _MAX_TEXT = 8192  # characters; the rest of a longer text is ignored
 # Begins with a set of characters, which `re` searches for fast. Group 1: a full stop that no sentence follows.
 _SENTENCE_END = re.compile(
     r"[.!?\n](?<![.!?][.!?])"
-    r"(?:(?<=\n)[ \t]*(?=[\n\-*•#>\d])"
+    r"(?:(?<=\n)[ \t]*(?=[\n•>]|[-*+] |\*\*|#{1,6} |\d+[.)] |[-=~]{3})"  # but no line that begins with --option
     r"|(?<=[!?])[.!?]*[\"”')]*(?:\s+|$)"
     r"|(?<=\.)[.!?]*[\"”')]*(?:\s+|$)(?:(?=[\"“'`(\[]?[A-Z0-9`@*\-]|$)|()))"
 )
@@ -33,8 +33,11 @@ _MAX_SENTENCE = 400  # characters; longer sentences are skipped
 
 def facts_in(memory: Memory) -> tuple[FoundFact, ...]:
     """Extract the facts of a memory; at most 32, without duplicates."""
+    extracted = _extract(memory)
+    if len(extracted) < 2:
+        return tuple(extracted)
     found: dict[tuple[str, str, str], FoundFact] = {}
-    for fact in _extract(memory):
+    for fact in extracted:
         key = (fact.subject, fact.relation, fact.object)
         known = found.get(key)
         if known is None:
@@ -46,25 +49,26 @@ def facts_in(memory: Memory) -> tuple[FoundFact, ...]:
     return tuple(found.values())
 
 
-def _extract(memory: Memory) -> Iterator[FoundFact]:
-    yield from facts_in_fields(memory)
+def _extract(memory: Memory) -> list[FoundFact]:
+    found = [*facts_in_fields(memory)]
     if KEY in memory.contents:
-        yield from facts_by_model(memory)
+        found += facts_by_model(memory)
     if is_record(memory.contents):
-        return
+        return found
     text = memory.text if len(memory.text) <= _MAX_TEXT else memory.text[:_MAX_TEXT]
     if "[[" in text or "::" in text or text.startswith("---\n"):
-        yield from facts_in_markdown(memory, text)
-    yield from facts_in_text(text, memory.actor)
+        found += facts_in_markdown(memory, text)
+    found += facts_in_text(text, memory.actor)
+    return found
 
 
 def facts_in_text(text: str, actor: str | None = None) -> Iterator[FoundFact]:
     """Split a text into sentences and yield the facts that they state."""
     at = 0
     for stop in _SENTENCE_END.finditer(text):
-        if stop.lastindex or (text[stop.start()] == "." and _is_abbreviated(text, at, stop)):
-            continue
         end = stop.end()
+        if end != len(text) and (stop.lastindex or (text[stop.start()] == "." and _is_abbreviated(text, at, stop))):
+            continue
         if end - at < _MAX_SENTENCE:
             words = words_of_statement(text[at:end], actor)
             if words is not None:
@@ -79,5 +83,4 @@ def facts_in_text(text: str, actor: str | None = None) -> Iterator[FoundFact]:
 def _is_abbreviated(text: str, start: int, stop: re.Match[str]) -> bool:
     """Whether a full stop inside a text ends an initial or an abbreviation and no sentence."""
     word = text[max(start, stop.start() - 6) : stop.start()].rsplit(" ", 1)[-1]
-    is_short = word in _ABBREVIATIONS or (len(word) == 1 and word.isupper())
-    return is_short and stop.end() != len(text)
+    return word in _ABBREVIATIONS or (len(word) == 1 and word.isupper())

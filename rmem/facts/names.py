@@ -32,14 +32,17 @@ PROPER = re.compile(
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)[a-z]*\.?"
 _NUMBER = r"[-+~≈<>]?[$€£¥]?\d[\d,._]*(?:[eE][-+]?\d+)?"
+_SWITCH_WORDS = "true|false|none|null|yes|no|on|off|enabled|disabled|deprecated|required|optional"
 VALUE = re.compile(
     r"(?:(?:about|around|at least|at most|over|under|port|version|v|python|level) ?)?"
     rf"(?:{_NUMBER}(?: ?[%°µ]?[A-Za-z/%]{{1,12}}(?: [a-z]{{2,10}})?)?"
     r"|v?\d+(?:\.\d+){1,3}[\w.+-]*\+?|\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.+Z-]+)?"
     rf"|\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:, ?\d{{4}})?|{_MONTH} \d{{4}}"
-    r"|true|false|none|null|yes|no|on|off|enabled|disabled|deprecated|required|optional)\.?",
+    rf"|{_SWITCH_WORDS})\.?",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d")
+_SWITCHES = tuple(word + dot for word in _SWITCH_WORDS.split("|") for dot in ("", "."))
 
 _NOT_A_NAME = frozenset(
     """like i you he she it we they me him her us them this that these those there here what which who whom whose why
@@ -61,7 +64,9 @@ _FUNCTION_WORDS = _NOT_A_NAME | frozenset(
 _WORD = re.compile(r"[^\s,]+")
 _NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
 _ACRONYM = re.compile(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
-_PARTICIPLE = re.compile(r"[a-z]{3,}ing [a-z]")
+_VERB_AFTER_NAME = re.compile(
+    r"[a-z]{3,}ing [a-z]|(?:means|says|shows|indicates|implies|gives|tells|reports|sets|takes|needs|fails|works) "
+)
 _ARTICLE = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
 _INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
 LONGEST = 100
@@ -70,16 +75,24 @@ LONGEST = 100
 
 def clean(name: str) -> str:
     """Strip quotes and punctuation around a name; restore the last dot of initials, which the end of sentence took."""
-    name = name.strip(" \t,;:–—*_")
-    if _INITIALS.search(name):
+    name = name.strip(" \t,;:–—*")
+    if name[:1] == "_" and _EMPHASIS.fullmatch(name):
+        name = name[1:-1]
+    if name[-2:-1] == "." and _INITIALS.search(name):
         name += "."
-    if len(name) > 2 and (name[0], name[-1]) in _QUOTE_PAIRS and name[-1] not in name[1:-1]:
+    if (
+        name[-1:] in _CLOSING_QUOTES
+        and len(name) > 2
+        and _CLOSING_QUOTES[name[-1]] == name[0]
+        and name[-1] not in name[1:-1]
+    ):
         name = name[1:-1].strip()
     if name.startswith("[[") and name.endswith("]]"):
         name = name[2:-2].partition("|")[0].strip()
     return name
 
 
+_EMPHASIS = re.compile(r"_[^_].*[^_]_")  # but `_private` and `__init__` are names
 _CODE = re.compile(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
 _CONTRACTION = re.compile(
     r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won|should|would|could|must)['’]\w+"
@@ -90,14 +103,17 @@ _DETERMINERS = frozenset(
     "this these those that my our your his her their its when where while after before since if like one some many "
     "most all".split()
 )
-_ORDER_WORDS = frozenset("last first next previous initial final latest new old current".split())
+_ORDER_WORDS = frozenset("last first next previous initial final latest new old current original".split())
+_WEAK_FIRST_WORDS = _NOT_A_NAME | _DETERMINERS | _ORDER_WORDS
+_ADVERB_OPENING = re.compile(r"[A-Za-z]{2,}(?:al|nt|st|rt|us|iv|at|et|ed|ab|ib|ar|ct|ss|ng|ck|ul|in|pt|it|mp|ay|ri)ly")
 _ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
-_QUOTE_PAIRS = {('"', '"'), ("“", "”"), ("`", "`"), ("‘", "’"), ("'", "'"), ("(", ")")}
+_CLOSING_QUOTES = {'"': '"', "”": "“", "`": "`", "’": "‘", "'": "'", ")": "("}
 
 
 def is_value(name: str) -> bool:
     """Whether it is a literal (a number, date, version or command-line switch), which no fact can be about."""
-    return VALUE.fullmatch(name) is not None
+    may_be_value = _DIGIT.search(name) is not None or name.lower().endswith(_SWITCHES)  # cheaper than VALUE
+    return may_be_value and VALUE.fullmatch(name) is not None
 
 
 def is_proper(name: str) -> bool:
@@ -126,16 +142,19 @@ def subject_trust(name: str) -> int:
     if not name or len(name) > LONGEST or is_contracted(name):
         return 0
     first = _WORD.match(name)
-    if first is None or (_ADVERB.search(name) and name.count(" ") < 3):
+    if first is None or ("ly" in name and _ADVERB.search(name) and name.count(" ") < 3):
         return 0
     word = first[0].lower()
-    if word in _NOT_A_NAME and (name.count(" ") < 1 or not is_proper(name)):
-        return 0
-    if word in _DETERMINERS and (name.count(" ") < 2 or not name[first.end() :].lstrip(" ,")[0].isupper()):
-        return 0  # "This PR" and "One in Dubai" name nothing; "When Harry Met Sally" does
-    if word in _ORDER_WORDS:  # "Last usage was removed"
-        return 1
-    if _ACRONYM.fullmatch(name):  # "the staging DB"
+    if word in _WEAK_FIRST_WORDS:
+        if word in _NOT_A_NAME and (name.count(" ") < 1 or not is_proper(name)):
+            return 0
+        if word in _DETERMINERS and (name.count(" ") < 2 or not name[first.end() :].lstrip(" ,")[0].isupper()):
+            return 0  # "This PR" and "One in Dubai" name nothing; "When Harry Met Sally" does
+        if word in _ORDER_WORDS:  # "Last usage was removed"
+            return 1
+    if first[0].endswith("ly") and _ADVERB_OPENING.fullmatch(first[0]) and not name[first.end() + 1 :][:1].isupper():
+        return 0  # "Automatically removes", "Internally `PathLookup` is": no name
+    if not name[-1].islower() and _ACRONYM.fullmatch(name):  # "the staging DB"
         return 2
     if is_proper(name):
         return 0 if name.lower() in _FUNCTION_WORDS else 2
@@ -143,7 +162,9 @@ def subject_trust(name: str) -> int:
     if found is not None:  # a name followed by nouns: "Tunisia national football team"
         rest = name[found.end() :].strip()
         is_name = rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _FUNCTION_WORDS
-        return 2 if is_name and not _PARTICIPLE.match(rest) else 0  # "`blob` confirming binary storage" names nothing
+        return (
+            2 if is_name and not _VERB_AFTER_NAME.match(rest) else 0
+        )  # "`blob` confirming binary storage" names nothing
     if is_noun_phrase(name):
         return 2
     bare = _ARTICLE.sub("", name, count=1)

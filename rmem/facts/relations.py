@@ -49,7 +49,7 @@ _MANY = frozenset(
     """uses depends_on requires supports contains includes likes loves enjoys hates prefers visited met bought knows
     owns has speaks plays imports calls implements extends conflicts_with replaces is_a is friend child son
     daughter brother sister sibling parent colleague member hobby pet part_of belongs_to related_to links_to tag
-    changes fixes wrote read watched attended tried made created developed founded interacted_with did
+    changes changes_with fixes wrote read watched attended tried made created developed founded interacted_with did
     in_repository associated_with similar_to connected_to works_with involved_in interested_in famous_for
     known_for used liked loved visits works_on occurs_in acted_on""".split()
 )

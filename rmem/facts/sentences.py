@@ -6,12 +6,12 @@ nothing is left over; a sentence that asks, supposes, plans or wishes states not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import names, relations
 from .dates import validity
 from .model import LIKELY, SURE, FoundFact
+from .objects import split_objects
 
 _PREPOSITIONS = "by|in|at|to|with|for|of|on|from|as|under|into|near|after|against|through|via|over|inside|within|onto"
 _COPULA = re.compile(
@@ -20,9 +20,15 @@ _COPULA = re.compile(
     r"probably|apparently))*)(?= )"
 )
 _EVENT = re.compile(
-    r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|built|made|"
+    r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|"
     r"fixed|merged|reverted|obsoleted|dropped|disabled|enabled|marked)\b"
 )
+_PAST_STATE = re.compile(r"(?:supported|used|allowed|required|needed|ignored|expected|limited|handled|treated)\b")
+_NO_OBJECT = re.compile(  # "unsigned by default", "needed in case a file exists"
+    r"(?:by (?:default|hand|design|accident|mistake|itself)"
+    r"|in (?:case|order|fact|general|particular|practice|addition))\b"
+)
+_CLAUSE_BEFORE = re.compile(r", [a-z]|^(?:In|On|At|For|With|Under|Within|During|Without) ")
 _CALLED = re.compile(r"^(?:called|named|set to|equal to) ")
 _VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
 _OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
@@ -30,7 +36,8 @@ _COPULAS = frozenset(
     "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
 )
 _ADVERBS_BEFORE_VERB = frozenset("now also still currently always usually mainly longer never already".split())
-_ANCHORS = _COPULAS | relations.FIRST_WORDS | {"been", "I'm", "I’m"}
+_COPULA_WORDS = _COPULAS | {"been"}
+_ANCHORS = _COPULA_WORDS | relations.FIRST_WORDS | {"I'm", "I’m"}
 _NO_NAME = frozenset(
     """i it you he she they we this that which who so but because really just get got go my your our their his its me
     him them us what there then than i'm it's you're that's is was are were am been be have had has""".split()
@@ -43,7 +50,8 @@ _HYPOTHETICAL_WORDS = frozenset(
 )
 _HEDGES = frozenset(
     """maybe probably perhaps possibly apparently seem seems seemed likely think guess believe suppose heard allegedly
-    previously formerly almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
+    presumably presumably, possibly, supposedly supposedly, previously formerly
+    almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
     sure""".split()
 )
 _ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
@@ -55,7 +63,8 @@ _IMPERATIVES = frozenset(
     Introduce Switch Upgrade Keep Create Convert Correct Deprecate Expose Extend Include Increase Raise Reduce
     Require Return Rewrite Simplify Skip Split Sync Try Type Unify Verify Write Build Only Some Three Two New
     More Initial Minor No Not Do Don't Detect Prevent Mark Clarify Adjust Accept Ignore Validate Show Warn
-    WIP Put Default Implemented Correctly Properly Avoiding Indicate Bug""".split()
+    WIP Put Default Implemented Correctly Properly Avoiding Indicate Bug Fixup Squash Dedupe Tidy Reword
+    Assert Expect Confirm Cover""".split()
 )
 _COMMANDS = frozenset(word.lower() for word in _IMPERATIVES)
 _COMMIT_TAGS = frozenset("API BENCH BLD CI CLN DEP DEV DOC ENH FEA MAINT MNT PERF REF REL STY TST TYP".split())
@@ -69,6 +78,8 @@ _SKIPPED_OPENINGS = frozenset(
     If Here Here's Previously Previously, Formerly Formerly, As Later Later, Since While Because
     Co-authored-by: Signed-off-by: Bumps Bump Merge Our""".split()
 )
+_EARLIER = frozenset(("Previously", "Formerly", "Originally"))
+_CONJUNCTIONS = frozenset("When While If Once Whenever Although Though Because Since Unless Until".split())
 _REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
     "and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
@@ -77,7 +88,7 @@ _OPENING_PHRASES = (
 )
 _OPINIONS = "I think|I guess|I believe|I heard|maybe|perhaps|apparently"
 _OPENING = re.compile(
-    rf"(?:(?:{_OPENING_PHRASES})[,:]? |(?:{_OPINIONS})(?: that)?,? |\d+[.)] )+",
+    rf"(?:(?:{_OPENING_PHRASES})[,:]? |(?:{_OPINIONS})(?: that)?,? |[a-z]+ly, |\d+[.)] )+",
     re.IGNORECASE,
 )
 _OPENING_WORDS = frozenset(
@@ -96,6 +107,7 @@ _THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|fo
 _PARTICIPLE = re.compile(rf"((?:[a-z]+ly )?[a-z]{{3,}}) ({_PREPOSITIONS})(?: the ([a-z]+(?: [a-z]+)?) of)? (?=\S)(.+)")
 _PLACE = re.compile(r"(in|at|on|from|near|behind|inside|under|part of)(?: the ([a-z]+) of)? (.+)")
 _KIND_OF = re.compile(r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,2}) (of|for|in|at|from) (?:the )?(.+)")
+_AFTER_CLASS = re.compile(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ")
 _LOOSE = frozenset(
     """able about going supposed due ready glad happy sorry excited proud sure afraid tired aware grateful thankful
     used back out up down here there available hard easy good great bad nice free full kind sort lot couple bit
@@ -105,18 +117,7 @@ _LOOSE = frozenset(
     right so too very really set one two some none part fun pleased thrilled passionate impressed surprised
     reminded inspired lucky blessed""".split()
 )
-_CUT = re.compile(
-    r"(?:,|;| [-–—]+|:)? (?:which|who|whom|whose|where|when|while|because|since|but|so|although|though|unless|until|"
-    r"as|and (?:[a-z]|I\b)|or [a-z]|that|if|after|before|than|too|now|again|anymore|last|this|next|every|rather|"
-    r"instead|throughout|anyway|yet|already|here|there|today|a lot|the most|the best)\b"
-    r"|[,;] (?=[a-z]|I\b)| [-–—]+ | \(|; "
-)
-_GERUND_PHRASE = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
 _BARE_NOUN = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
-_OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
-_LEADING_ARTICLE = re.compile(r"^(?:the|an?) ")
-_LEADING_WORD = re.compile(r"^(?:the|an?|about|around) ")
-_LIST_SEPARATOR = re.compile(r",? and |, ")
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _GENERIC_SUBJECTS = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
@@ -127,8 +128,10 @@ _IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
 _PERFECT_TENSE = re.compile(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
-_QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
 _TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
+_UNNAMED = frozenset(("PR", "MR", "API", "CI", "new API"))
+_FAULT = re.compile(r"(?:the |an? )?(?:wrong|incorrect|bad|bogus)\b")
+_DID = frozenset(("did", "didn't", "didn’t"))
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
 _NEGATED = re.compile(r"not|no longer|never|n['’]t")
 
@@ -149,7 +152,7 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
     if len(opening) < 3:
         return None
     first = opening[0]
-    may_be_title = opening[1][0].isupper()  # "Will Schuester", "We Will Rock You"
+    may_be_title = opening[1][0].isupper() and first not in _EARLIER  # "Will Schuester", "We Will Rock You"
     if not may_be_title and (first in _SKIPPED_OPENINGS or (actor is None and first in _FIRST_PERSON)):
         return None
     words = text.split()
@@ -159,22 +162,22 @@ def words_of_statement(text: str, actor: str | None) -> list[str] | None:
         del words[0]
     if _ANCHORS.isdisjoint(words) and (first in _IMPERATIVES or not (may_be_title or names.is_code(first))):
         return None
-    if not _HYPOTHETICAL_WORDS.isdisjoint(words):
+    if not _HYPOTHETICAL_WORDS.isdisjoint(words) or (first in _CONJUNCTIONS and "," in text):
         return None
     if first in _IMPERATIVES and _COPULAS.isdisjoint(words[: 2 + _MAX_HEAD]):
         return None
     return words
 
 
-def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> Iterator[FoundFact]:
-    """Yield the facts that one sentence states; `start` and `end` are its character range in the memory."""
-    is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
+def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None) -> list[FoundFact]:
+    """Return the facts that one sentence states; `start` and `end` are its character range in the memory."""
     body = " ".join(words)
     if body.endswith((".", "!")):
         body = body[:-1]
     if "#" in body:
         body = _REFERENCE.sub("", body)
-    if words[0][0].isdigit() or words[0].rstrip(",:").lower() in _OPENING_WORDS:
+    first = words[0]
+    if first[0].isdigit() or first.endswith("ly,") or first.rstrip(",:").lower() in _OPENING_WORDS:
         opening = _OPENING.match(body)
         if opening is not None:
             body = body[opening.end() :]
@@ -182,29 +185,26 @@ def facts_in_sentence(words: list[str], start: int, end: int, actor: str | None)
         body = "I am " + body[4:]
     valid_from, valid_until, body = validity(body)
     found, negated = _read_sentence(body, actor)
+    if not found:
+        return []
+    facts: list[FoundFact] = []
+    is_hedged = not _HEDGES.isdisjoint(words) or _is_command(words)
     for statement in found:
         subject, relation = names.clean(statement.subject), relations.canonical(statement.relation)
-        for value, is_sure in _split_objects(statement.object, relation):
+        for value, is_sure in split_objects(statement.object, relation):
             if not subject or not value or len(relation) > 60 or subject.lower() == value.lower():
                 continue
             is_value = names.is_value(value)
             inverse = None if is_value else relations.inverse(relation)
             about, of, what = (value, inverse, subject) if inverse else (subject, relation, value)
-            yield FoundFact(
-                about,
-                of,
-                what,
-                is_value=names.is_value(what) if inverse else is_value,
-                confidence=SURE
-                if is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
-                else LIKELY,
-                start=start,
-                end=end,
-                valid_from=valid_from,
-                valid_until=valid_until,
-                negated=negated,
-                single=(statement.single or relations.has_one(of)) and not relations.has_many(of),
+            is_value = names.is_value(what) if inverse else is_value
+            is_sure = is_sure and statement.trust == 2 and not is_hedged and not _BARE_NOUN.match(about)
+            confidence = SURE if is_sure else LIKELY
+            single = (statement.single or relations.has_one(of)) and not relations.has_many(of)
+            facts.append(
+                FoundFact(about, of, what, is_value, confidence, start, end, valid_from, valid_until, negated, single)
             )
+    return facts
 
 
 def _is_command(words: list[str]) -> bool:
@@ -223,7 +223,7 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
         return [], False  # "last year I had": words before "I" are not the subject
     if anchors[0] > _MAX_HEAD or not (is_property or _NO_NAME.isdisjoint(words[1 : anchors[0]])):
         return [], False
-    copulas = [at for at in anchors if words[at] in _COPULAS or words[at] == "been"]
+    copulas = [at for at in anchors if words[at] in _COPULA_WORDS]
     if len(copulas) > 1 and not is_property:
         copulas = copulas[:1]
     for at in reversed(copulas):  # "The author of Life is a Dream is Calderón"
@@ -233,9 +233,11 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
             continue
         found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
-            if copula[1] in ("was", "were") and names.is_code(found.subject) and not _EVENT.match(found.relation):
+            if copula[1] in ("was", "were") and (
+                _PAST_STATE.match(found.relation) or (names.is_code(found.subject) and not _EVENT.match(found.relation))
+            ):
                 found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
-            return [found], copula[2] is not None or bool(_NEGATED.search(copula[5]))
+            return [found], copula[2] is not None or (copula[5] != "" and _NEGATED.search(copula[5]) is not None)
     for at in anchors:
         if at in copulas:
             break
@@ -289,7 +291,11 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
     if not trust:
         return None
     found = _read_predicate(left, right, trust)
-    if found is None or left == actor or names.is_code(left):
+    if found is None or left == actor:
+        return found
+    if ", " in left and (left[0].islower() or names.is_code(left) or _CLAUSE_BEFORE.search(left)):
+        return found._replace(trust=1)  # "dedupe sys/types.h, HAVE_SYS_TYPES_H is": something stands before the subject
+    if names.is_code(left):
         return found
     if _IS_OF_KIND.match(right):
         return found._replace(trust=2)  # "first baseman is associated with the sport of baseball"
@@ -305,7 +311,7 @@ def _read_predicate(subject: str, right: str, trust: int) -> _Statement | None:
     article = _ARTICLE.match(right)
     if article is not None:
         return _read_class(subject, right[article.end() :], trust)
-    the = _THE.fullmatch(right)
+    the = _THE.fullmatch(right) if right.startswith("the ") else None
     if the is not None:
         if the[1].rsplit(" ", 1)[-1] in _VAGUE:
             return None
@@ -319,6 +325,8 @@ def _read_predicate(subject: str, right: str, trust: int) -> _Statement | None:
             and participle[1] not in ("married", "related", "moved", "connected", "assigned")
         )
         if to_verb and not names.CAPITAL.match(participle[4]):
+            return None
+        if _NO_OBJECT.match(f"{participle[2]} {participle[4]}"):
             return None
         regular = participle[1].endswith(("ed", "en")) or participle[1] in _IRREGULAR_PARTICIPLES
         return _Statement(subject, f"{participle[1]} {participle[2]}{noun}", participle[4], trust if regular else 1)
@@ -356,7 +364,7 @@ def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
     if kind is not None and kind[1].split(" ")[-1] not in _LOOSE and names.CAPITAL.match(kind[3]):
         return _Statement(subject, f"{kind[1]} {kind[2]}", kind[3], trust)
     whole = right
-    right = re.split(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ", right, maxsplit=1)[0]
+    right = _AFTER_CLASS.split(right, maxsplit=1)[0]
     rest = whole[len(right) :]
     if rest.startswith(" of "):
         trust = 1
@@ -372,7 +380,7 @@ def _read_class(subject: str, right: str, trust: int) -> _Statement | None:
 
 def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
     """Read `The R of S`, `S's R`, `my R` or `The N that S V` before the verb: subject, relation, trust."""
-    first_person = _MY.fullmatch(left)
+    first_person = _MY.fullmatch(left) if left[0] in "mMoO" else None
     if first_person is not None:
         if first_person[1].lower() == "our" or actor is None:
             return None
@@ -380,7 +388,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
         if possessive is not None or not names.is_noun_phrase(first_person[2]):
             return None
         return actor, first_person[2], 2
-    article = _PROPERTY.match(left)
+    article = _PROPERTY.match(left) if left[0] in "tTaA" else None
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
@@ -427,8 +435,8 @@ def _read_property_of(bare: str) -> tuple[str, str, int] | None:
     if government is not None and relation == "head":
         return government[1], "head of government", 2
     trust = names.subject_trust(about)
-    if not trust and names.CAPITAL.match(about):
-        trust = 1
+    if joint[1] == "on" or (not trust and names.CAPITAL.match(about)):
+        trust = 1  # "the method on Python 3 is": a place, no owner
     return (about, relation, trust) if trust else None
 
 
@@ -464,8 +472,8 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
         subject, trust = left, names.subject_trust(left)
         if not trust or words[0] in _IMPERATIVES or left.endswith(" I"):
             return None, False
-        if left in ("The PR", "The API", "The CI", "The new API"):
-            trust = 1  # of which project?
+        if left.removeprefix("The ") in _UNNAMED or _FAULT.match(right) or words[end] in _DID:
+            trust = 1  # of which project; a fault that is mended; before this change
         plain = left[1:].islower() and not names.is_code(left)
         if (
             plain
@@ -490,69 +498,3 @@ def _read_verb(words: list[str], at: int, actor: str | None) -> tuple[_Statement
             return None, False  # "I have played Nintendo"
         trust = 1
     return _Statement(subject, relation, right, trust), negated
-
-
-def _split_objects(text: str, relation: str) -> Iterator[tuple[str, bool]]:
-    """Yield each object, and whether it surely is the whole object and not a part of a longer phrase."""
-    text = text.strip()
-    if names.is_contracted(text):
-        return
-    listed = _split_list(text, relation)
-    if listed is not None:
-        yield from listed
-        return
-    if _is_whole_phrase(text):
-        yield names.clean(text), text.startswith(("The ", "A ")) or not _continues(text)
-        return
-    cut = _CUT.search(text)
-    if cut is not None and cut.start():
-        before_cut = text[: cut.start()]
-        listed = _split_list(before_cut, relation)
-        if listed is not None:
-            yield from listed
-            return
-        if _is_whole_phrase(before_cut):
-            is_quoted = _QUOTED_START.match(before_cut) is not None
-            is_name = names.is_proper(before_cut) and not (is_quoted and _continues(before_cut))
-            yield names.clean(before_cut), is_name or names.is_value(before_cut)
-            return
-        text = before_cut
-    described = _OF_NAME.match(text)
-    proper = names.PROPER.match(text, described.end() if described else 0)
-    if described is not None and proper is not None:
-        yield names.clean(text[: proper.end()]), False
-    elif proper is not None and proper.end() > 1 and not text[proper.end() : proper.end() + 1].isalpha():
-        yield names.clean(proper[0]), False
-
-
-def _continues(text: str) -> bool:
-    """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
-    return names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
-
-
-def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
-    """Return the objects of a list with "and" or commas, as `_split_objects` does; None if it is no list."""
-    if not relations.has_many(relation) or not ("," in text or " and " in text):
-        return None
-    parts = _LIST_SEPARATOR.split(text)
-    if len(parts) == 1 or not all(_is_whole_phrase(part) for part in parts):
-        return None
-    bare = [_LEADING_ARTICLE.sub("", part) for part in parts]
-    named = all(names.is_proper(part) for part in bare)
-    if named or names.is_code(text) or len(parts) > 2:
-        return [(names.clean(part), named) for part in bare]
-    return [(names.clean(text), False)]  # "the color and texture" may be one thing
-
-
-def _is_whole_phrase(text: str) -> bool:
-    """Whether the whole text is a name, a value or a short noun."""
-    if not text or len(text) > names.LONGEST:
-        return False
-    bare = _LEADING_WORD.sub("", text)
-    if names.is_proper(bare):
-        return bare.lower() not in ("i", "it")
-    if names.is_value(bare):
-        return True
-    if names.is_noun_phrase(bare):
-        return not bare.endswith("ly") and not _GERUND_PHRASE.match(bare)
-    return names.subject_trust(bare) == 2

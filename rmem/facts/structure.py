@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ _MAX_ITEMS = 8  # files of one commit, or changes of one action
 _MAX_VALUE = 200
 _PARTNER_FIELDS = ("target", "other_agent", "target_agent", "with", "partner", "recipient", "to")
 _STATE_FIELDS = ("status", "goal", "task", "role", "mood", "job", "current_task", "inventory")
+_MANY_COMMITS = re.compile(r"Of the \d+ commits that changed ")
+"""The beginning of a note that `rmem import git` counted from many commits. The commit in its fields is the last one
+that was counted, not one that changed these files."""
 
 
 def facts_in_fields(memory: Memory) -> Iterator[FoundFact]:
@@ -61,6 +65,10 @@ def _facts_of_team(memory: Memory, contents: Mapping[str, Any]) -> Iterator[Foun
     error, fix = contents.get("error"), contents.get("fix") or contents.get("command")
     files = contents.get("files")
     paths = [one for one in files if isinstance(one, str)] if isinstance(files, Sequence) else []
+    if memory.agent_id == "git" and _MANY_COMMITS.match(memory.text):
+        for other in paths[1:_MAX_ITEMS]:
+            yield _fact(paths[0], "changes with", other)
+        return
     if isinstance(commit, str) and commit and memory.agent_id == "git":
         about = commit[:12]
         if memory.actor:

@@ -7,6 +7,6 @@ and writes files. What a fact is and how it is extracted from a memory is in `rm
 """
 
 from .graph import Graph, Scope
-from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path
+from .model import Change, Contradiction, Fact, FactExplanation, Neighbour, Path
 
-__all__ = ["Change", "Contradiction", "Explanation", "Fact", "Graph", "Neighbour", "Path", "Scope"]
+__all__ = ["Change", "Contradiction", "Fact", "FactExplanation", "Graph", "Neighbour", "Path", "Scope"]

@@ -129,7 +129,7 @@ class Change(NamedTuple):
     fact: Fact
 
 
-class Explanation(NamedTuple):
+class FactExplanation(NamedTuple):
     """The evidence of a fact: the sentence that states it, and other facts of the same subject and relation."""
 
     fact: Fact

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import checks
@@ -36,7 +37,8 @@ def match(view: View, pattern: str, relations: Callable[[], list[str]]) -> list[
     while waiting and bindings:
         clause = max(waiting, key=lambda one: _selectivity(one, bindings[0]))
         waiting.remove(clause)
-        bindings = [extended for binding in bindings for extended in _extend_binding(view, clause, binding)]
+        matches = (extended for binding in bindings for extended in _extend_binding(view, clause, binding))
+        bindings = list(islice(matches, _MAX_BINDINGS + 1))
         if len(bindings) > _MAX_BINDINGS:
             raise InputError(
                 f"pattern has more than {_MAX_BINDINGS:,} matches; replace one of its variables by a name",
@@ -69,16 +71,16 @@ def _parse_clause(view: View, part: str, relations: Callable[[], list[str]]) -> 
     raise InputError(f"pattern {part.strip()!r} holds no known relation; {hint}", field="pattern")
 
 
-def _extend_binding(view: View, clause: _Clause, binding: Binding) -> list[Binding]:
-    """Extend a binding by every match of a clause."""
+def _extend_binding(view: View, clause: _Clause, binding: Binding) -> Iterator[Binding]:
+    """Yield a binding extended by each match of a clause."""
     subjects, objects = _possible_ids(view, clause.subject, binding), _possible_ids(view, clause.object, binding)
     is_named = not clause.relation.startswith("?")
     relations = view.reader.relation_ids(clause.relation) if is_named else _possible_ids(view, clause.relation, binding)
     inverse = view.reader.inverse_ids(clause.relation) if is_named else []
-    found = []
-    periods = [(period, False) for period in view.stream(subjects, relations, objects)]
-    periods += [(period, True) for period in view.stream(objects, inverse, subjects)] if inverse else []
-    for period, is_inverse in periods:
+    inverted = view.stream(objects, inverse, subjects) if inverse else ()
+    for period, is_inverse in chain(
+        zip(view.stream(subjects, relations, objects), repeat(False)), zip(inverted, repeat(True))
+    ):
         fact, extended = period.fact, dict(binding)
         ends = [(fact.subject, fact.subject_name), (fact.object, fact.object_name)]
         first, last = reversed(ends) if is_inverse else ends
@@ -87,8 +89,7 @@ def _extend_binding(view: View, clause: _Clause, binding: Binding) -> list[Bindi
             if part.startswith("?") and extended.setdefault(part[1:], (key, name))[0] != key:
                 break
         else:
-            found.append(extended)
-    return found
+            yield extended
 
 
 def _possible_ids(view: View, part: str, binding: Binding) -> Sequence[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from .. import checks
 from ..annotations import Moment, Names
@@ -15,9 +16,11 @@ from ..facts.stated import ENDS, ONE, RESERVED, SAME_AS, VALUES
 from ..filters import Filter
 from ..stores.capabilities import FactTable
 from .model import Fact
-from .validity import Period, Resolved, key_of, resolve
+from .validity import Key, Period, Resolved, key_of, resolve
 
-BATCH = 512  # facts read in one query
+BATCH = 512  # facts read in the first query of a long answer
+_MAX_BATCH = 32 * BATCH
+_HUB = 2000  # facts of one subject and relation; of more, only those are read that a question needs
 _SAME_AS, _VALUES, _ENDS = name_id(SAME_AS), name_id(VALUES), name_id(ENDS)
 
 
@@ -25,13 +28,22 @@ Sees = Callable[[str | None], bool]
 """Whether the caller may see memories with this place."""
 
 
+Pair = tuple[int, int]
+"""Subject and relation."""
+
+
 class FactReader:
-    """Reads the facts of a store whose memories match the filter `where` and have a place that `sees` allows."""
+    """Reads the facts of a store whose memories match the filter `where` and have a place that `sees` allows. Made for
+    one answer: what it has read once, it does not read again."""
 
     def __init__(self, store: FactTable, where: Filter | None, sees: Sees | None = None) -> None:
         self.store = store
         self._where = where
         self._sees = sees
+        self._hubs: dict[Pair, bool] = {}  # whether all facts of a large group are needed
+        self._whole: dict[Pair, list[StoredFact]] = {}
+        self._declared: dict[int, bool] = {}
+        self._read_declarations: set[int] = set()
 
     def ids_of(self, name: str | None, field: str = "entity") -> list[int]:
         """Return the ids of a name and of all its aliases."""
@@ -64,15 +76,14 @@ class FactReader:
     def visible(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
         """Select the facts whose memories match the filter and may be seen."""
         allowed = self._allowed(facts)
-        if self._where is None:
-            return allowed
-        inside = self._inside()
-        return [fact for fact in allowed if fact.seq in inside]
+        return allowed if self._where is None else [fact for fact in allowed if fact.seq in self._inside]
 
     def _allowed(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
         return list(facts) if self._sees is None else [fact for fact in facts if self._sees(fact.place)]
 
+    @cached_property
     def _inside(self) -> set[int]:
+        """Rows of the memories that match the filter."""
         return set(self.store.filtered_rows(self._where or Filter()).seq.tolist())
 
     def knows_relation(self, relation: int) -> bool:
@@ -90,7 +101,7 @@ class FactReader:
         sees = self._sees
         if self._where is None:
             return self.store.fact_edges(None if sees is None else lambda _, place: sees(place))
-        inside = self._inside()
+        inside = self._inside
         return self.store.fact_edges(lambda seq, place: seq in inside and (sees is None or sees(place)))
 
     def count(self) -> int:
@@ -102,43 +113,122 @@ class FactReader:
         self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
     ) -> Iterator[Sequence[StoredFact]]:
         """Read the facts of some subjects, relations and objects, visible or not, batch by batch."""
-        after = None
-        while batch := self.store.facts_about(subjects, relations, objects, after=after, limit=BATCH):
+        after, size = None, BATCH
+        while batch := self.store.facts_about(subjects, relations, objects, after=after, limit=size):
             yield batch
             after = key_of(batch[-1])
-            if len(batch) < BATCH:
+            if len(batch) < size:
                 return
+            size = min(4 * size, _MAX_BATCH)  # a store may have to put all of them in order for each batch
 
-    def resolve_pairs(self, pairs: Sequence[tuple[int, int]], believed: float | None = None) -> list[Resolved]:
-        """Compute how long the facts of each (subject, relation) hold, from what was known at the time `believed`."""
-        grouped: dict[tuple[int, int], list[StoredFact]] = {pair: [] for pair in pairs}
+    @property
+    def hubs(self) -> Collection[Pair]:
+        """Subjects and relations with very many facts, of those read so far."""
+        return self._hubs.keys()
+
+    def single_relations(self) -> set[int]:
+        """Return the relations that are declared to have one value at a time."""
+        return {
+            fact.subject
+            for fact in self._allowed(self.store.facts_about((), [_VALUES], [name_id(ONE)]))
+            if self._declarations([fact.subject]).get(fact.subject)
+        }
+
+    def resolve_around(self, facts: Sequence[StoredFact], believed: float | None = None) -> list[Resolved]:
+        """Compute how long some facts hold, from what was known at the time `believed`: together with the facts of the
+        same subject and relation, or of very many such facts with those of the same object, unless a newer value ends
+        an older one."""
+        about: dict[Pair, set[int]] = {}
+        for fact in facts:
+            about.setdefault((fact.subject, fact.relation), set()).add(fact.object)
+        groups = self._read_groups([pair for pair in about if pair not in self._hubs])
+        for pair, objects in about.items():
+            if pair in self._hubs:
+                groups[pair] = self._read_hub(pair, objects)
+        return self._resolve(groups, believed)
+
+    def resolve_pairs(self, pairs: Sequence[Pair]) -> list[Resolved]:
+        """Compute how long all facts of each subject and relation hold."""
+        groups = self._read_groups(pairs)
+        return self._resolve({pair: groups[pair] if pair in groups else self._read_whole(pair) for pair in pairs})
+
+    def _read_groups(self, pairs: Sequence[Pair]) -> dict[Pair, list[StoredFact]]:
+        """Read all facts of each subject and relation; leave out, and remember in `_hubs`, those with very many."""
+        if not pairs:
+            return {}
+        limit = max(_HUB, 8 * len(pairs))
         relations = sorted({relation for _, relation in pairs})
-        for fact in self.visible(self.store.facts_about(sorted({subject for subject, _ in pairs}), relations)):
-            group = grouped.get((fact.subject, fact.relation))
-            if group is not None and (believed is None or fact.learned_at <= believed):
-                group.append(fact)
-        declared = {
-            fact.subject: fact.object_name == ONE
-            for fact in self._allowed(self.store.facts_about(relations, [_VALUES]))
+        found = self.store.facts_about(sorted({subject for subject, _ in pairs}), relations, limit=limit + 1)
+        if len(found) <= limit:
+            groups: dict[Pair, list[StoredFact]] = {pair: [] for pair in pairs}
+            for fact in found:
+                group = groups.get((fact.subject, fact.relation))
+                if group is not None:
+                    group.append(fact)
+            return groups
+        if len(pairs) > 1:
+            middle = len(pairs) // 2
+            return self._read_groups(pairs[:middle]) | self._read_groups(pairs[middle:])
+        declared = self._declarations(relations).get(relations[0])
+        self._hubs[pairs[0]] = any(fact.single for fact in found) if declared is None else declared
+        return {}
+
+    def _read_hub(self, pair: Pair, objects: set[int]) -> list[StoredFact]:
+        """Read the facts of a large group that decide how long those with some objects hold."""
+        subject, relation = pair
+        if not self._hubs[pair]:
+            limit = max(_HUB, 8 * len(objects))
+            found = self.store.facts_about((), [relation], sorted(objects), limit=limit + 1)
+            if len(found) <= limit:
+                return [fact for fact in found if fact.subject == subject]
+            self._hubs[pair] = True  # the objects have very many facts, too
+        return self._read_whole(pair)
+
+    def _read_whole(self, pair: Pair) -> list[StoredFact]:
+        if pair not in self._whole:
+            self._whole[pair] = self.store.facts_about([pair[0]], [pair[1]])
+        return self._whole[pair]
+
+    def _resolve(self, groups: Mapping[Pair, list[StoredFact]], believed: float | None = None) -> list[Resolved]:
+        declared = self._declarations({relation for _, relation in groups})
+        resolved = []
+        for pair, group in groups.items():
+            known = [fact for fact in self.visible(group) if believed is None or fact.learned_at <= believed]
+            single = declared.get(pair[1], self._hubs.get(pair, False) or any(fact.single for fact in known))
+            resolved.append(resolve(known, single=single, ends=self._ends_of(known, believed)))
+        return resolved
+
+    def _declarations(self, relations: Collection[int]) -> dict[int, bool]:
+        """Return which of some relations are declared to have one value at a time (True) or many (False)."""
+        unread = [relation for relation in relations if relation not in self._read_declarations]
+        if unread:
+            self._read_declarations.update(unread)
+            for fact in self._allowed(self.store.facts_about(sorted(unread), [_VALUES])):
+                self._declared[fact.subject] = fact.object_name == ONE
+        return self._declared
+
+    def _ends_of(self, facts: Sequence[StoredFact], believed: float | None) -> dict[Key, StoredFact]:
+        """Map facts to the statement that ended them."""
+        if not self._ends:
+            return {}
+        ids = ((key_of(fact), f"{fact.memory_id}#{fact.number}") for fact in facts)
+        return {
+            key: end
+            for key, id_ in ids
+            if (end := self._ends.get(id_)) is not None and (believed is None or end.learned_at <= believed)
         }
-        key_of_id = {f"{fact.memory_id}#{fact.number}": key_of(fact) for group in grouped.values() for fact in group}
-        ends = {
-            key_of_id[fact.subject_name]: fact
-            for fact in self._allowed(self.store.facts_about((), [_ENDS]))
-            if fact.subject_name in key_of_id and (believed is None or fact.learned_at <= believed)
-        }
-        return [
-            resolve(group, single=declared.get(relation, any(fact.single for fact in group)), ends=ends)
-            for (_, relation), group in grouped.items()
-        ]
+
+    @cached_property
+    def _ends(self) -> dict[str, StoredFact]:
+        """Statements that a fact ended, by the id of that fact."""
+        return {fact.subject_name: fact for fact in self._allowed(self.store.facts_about((), [_ENDS]))}
 
     def periods(self, facts: Sequence[StoredFact], believed: float | None = None) -> list[Period]:
         """Compute how long facts hold, considering all other facts of the same subject and relation."""
         wanted = {key_of(fact) for fact in facts}
-        pairs = dict.fromkeys((fact.subject, fact.relation) for fact in facts if fact.relation_name not in RESERVED)
         found = [
             period
-            for group in (self.resolve_pairs(list(pairs), believed) if pairs else ())
+            for group in self.resolve_around([fact for fact in facts if fact.relation_name not in RESERVED], believed)
             for period in group.periods
             if key_of(period.fact) in wanted
         ]

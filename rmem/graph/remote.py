@@ -14,8 +14,9 @@ from ..facts.by_model import FactReaderModel
 from ..facts.model import STATED
 from ..filters import Filter
 from ..stores.base import Progress
-from .graph import DIRECTIONS, Direction, Graph
-from .model import Change, Contradiction, Explanation, Fact, Neighbour, Path, seconds
+from .graph import Graph
+from .model import Change, Contradiction, Fact, FactExplanation, Neighbour, Path, seconds
+from .questions import DIRECTIONS, Direction
 
 if TYPE_CHECKING:
     from ..brain import Brain
@@ -147,9 +148,11 @@ class RemoteGraph(Graph):
         found = self._pages("/neighbours", "neighbours", limit, offset, **parameters)
         return [Neighbour(one["name"], Fact.from_dict(one["fact"]), one["outgoing"]) for one in found]
 
-    def timeline(self, entity: str, *, believed: Moment | None = None, limit: int = 1000) -> list[Change]:
-        parameters = {"entity": checks.name("entity", entity), "limit": checks.whole("limit", limit, low=1)}
-        return _changes(self._get("/timeline", **parameters, **_times(None, believed))["changes"])
+    def timeline(
+        self, entity: str, *, believed: Moment | None = None, limit: int = 1000, offset: int = 0
+    ) -> list[Change]:
+        parameters = {"entity": checks.name("entity", entity), **_times(None, believed)}
+        return _changes(self._pages("/timeline", "changes", limit, offset, **parameters))
 
     def between(
         self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
@@ -210,10 +213,10 @@ class RemoteGraph(Graph):
         found: list[list[str]] = self._get("/communities", **parameters)["communities"]
         return found
 
-    def explain(self, fact: Fact | str) -> Explanation:
+    def explain(self, fact: Fact | str) -> FactExplanation:
         answer = self._get(f"{_path(fact)}/explain")
         shown, same, others = Fact.from_dict(answer["fact"]), _facts(answer["same"]), _facts(answer["others"])
-        return Explanation(shown, answer["sentence"], answer["text"], same, others)
+        return FactExplanation(shown, answer["sentence"], answer["text"], same, others)
 
     def entities(self, like: str | None = None, *, limit: int = 100) -> list[tuple[str, int]]:
         return [(one["name"], one["facts"]) for one in self._pages("/entities", "entities", limit, 0, like=like)]

@@ -42,7 +42,8 @@ def important(store: FactTable, edges: FactEdges, limit: int) -> list[tuple[str,
 
 
 def communities(store: FactTable, edges: FactEdges, smallest: int, limit: int) -> list[list[str]]:
-    """Find groups of entities with many facts among them, the largest first."""
+    """Find groups of entities with many facts among them, the largest first; in each, those with the most facts
+    first."""
     require("graph", "communities")
     import networkx
 
@@ -54,7 +55,9 @@ def communities(store: FactTable, edges: FactEdges, smallest: int, limit: int) -
     else:
         found = networkx.community.louvain_communities(graph, seed=0)
     chosen = sorted((group for group in found if len(group) >= smallest), key=lambda group: (-len(group), min(group)))
-    return [sorted(store.known_names(names[sorted(group)].tolist()).values()) for group in chosen[:limit]]
+    ordered = [sorted(group, key=lambda one: (-graph.degree[one], one)) for group in chosen[:limit]]
+    known = store.known_names(names[[one for group in ordered for one in group]].tolist())
+    return [[known[key] for one in group if (key := int(names[one])) in known] for group in ordered]
 
 
 def to_networkx(facts: Iterable[Fact]) -> networkx.MultiDiGraph[Any]:

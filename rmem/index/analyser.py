@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import Stemmer
 
+from ..patterns import lazy_pattern
 from .arrays import struct_packer
 from .combining_marks import COMBINING_MARKS
 from .stopwords import ENGLISH, OTHERS, VOTES
@@ -40,20 +41,20 @@ HASH, COUNT = np.dtype("<u8"), np.dtype("<u2")
 # A number with thousands separators, C++ and C#, or word characters joined by code characters: `a.b/c`, `don't`.
 _CHUNK_PATTERN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\b[A-Za-z](?:\+\+|#)(?!\w)|{w}+(?:(?:['’]|[.:/\\@+#=-]+){w}+)*"
 _CHUNK = re.compile(_CHUNK_PATTERN.replace("{w}", r"\w"))
-_SPACELESS = re.compile(
+_SPACELESS = lazy_pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
-_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_PART = re.compile(r"[^\W_]+")
-_HANGUL = re.compile("[\uac00-\ud7a3]{2,}")
-_HEX = re.compile(r"(?:0x)?[0-9a-f]{12,}", re.IGNORECASE)
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)([^\s]*)", re.IGNORECASE)
-_CODE = re.compile(r"[_./\\:@#=+]|\d")
-_CAMELCASE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_PLAIN_WORDS = re.compile(r"\w+")
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-_ACCENTS = re.compile(
+_CAMEL = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_PART = lazy_pattern(r"[^\W_]+")
+_HANGUL = lazy_pattern("[\uac00-\ud7a3]{2,}")
+_HEX = lazy_pattern(r"(?:0x)?[0-9a-f]{12,}", re.IGNORECASE)
+_VERSION = lazy_pattern(r"v?(\d+(?:\.\d+)+)([^\s]*)", re.IGNORECASE)
+_CODE = lazy_pattern(r"[_./\\:@#=+]|\d")
+_CAMELCASE = lazy_pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_PLAIN_WORDS = lazy_pattern(r"\w+")
+_THOUSANDS = lazy_pattern(r"\d{1,3}(?:,\d{3})+")
+_ACCENTS = lazy_pattern(
     "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]"
 )  # also Hebrew and Arabic vowel points
 # Letters that occur in only one of the languages that we can stem.
@@ -65,8 +66,8 @@ _SCRIPTS = (
     ("\u0900", "\u097f", "hindi"),
     ("\u0b80", "\u0bff", "tamil"),
 )
-_NUMBER = re.compile(r"([0-9]{1,11})(?:\.([0-9]{1,11}))?")
-_PLAIN = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
+_NUMBER = lazy_pattern(r"([0-9]{1,11})(?:\.([0-9]{1,11}))?")
+_PLAIN = lazy_pattern(r"[A-Za-z]?[a-z]+(?:'[a-z]+)?")
 _CACHED_LENGTH = 64  # characters of a term, up to which its hash is cached
 MOST_COUNTED = 65_535  # largest count of a term in a text (uint16)
 _MAX_CACHED_CHUNKS = 1 << 16

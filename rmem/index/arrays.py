@@ -19,6 +19,15 @@ def distinct(values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return ordered[starts_of_runs(ordered)]
 
 
+def is_among(values: npt.NDArray[Scalar], ordered: npt.NDArray[Scalar]) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is one of some ascending ones."""
+    if not ordered.size:
+        return np.zeros(values.size, np.bool_)
+    at = np.minimum(np.searchsorted(ordered, values), ordered.size - 1)
+    found: npt.NDArray[np.bool_] = ordered[at] == values
+    return found
+
+
 def first_of_each(values: npt.NDArray[Scalar]) -> npt.NDArray[np.int64]:
     """Return where each distinct value occurs first, ascending."""
     order = np.argsort(values, kind="stable")

@@ -11,7 +11,8 @@ hold the nearest ones. Vectors of few dimensions are projected onto 512 fixed di
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from .. import checks
 from ..errors import VectorError
 from ..forks import cached_property
+from .arrays import distinct, is_among
 
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]
@@ -36,7 +38,14 @@ ALL_CLOSE = 2048  # rows up to which comparing codes is as fast as comparing bit
 _CENTRE_FROM = 1024
 _SORT_UP_TO = 64  # scores up to which sorting all is faster than a partition
 _PARTITION_UP_TO = 16_384  # scores up to which a partition is faster than sampling a threshold
+_FEW_READ = 1024  # codes that are read one by one, each of which takes as long as 40 of a segment
 _CHUNK = 2048  # rows converted to float at a time, so that they stay in the processor's cache
+_SEED = 20_260_501
+# The first 512 draws of default_rng(_SEED).choice([-1, 1]). Importing numpy.random takes longer than all else here.
+_RANDOM_SIGNS = (
+    "349eed4f7512da383144914b12defdd59692f8b024a9a6f54b21f12aee12f1f4"
+    "2bece5d19112fab9c22ba3bcf6f8d90b17c33150d0147e448b83454b3bca4ea2"
+)
 _WORDS_PER_BYTE = 4  # 64-bit words whose differing bits fit into one byte
 
 
@@ -54,9 +63,11 @@ def unit(matrix: Matrix) -> Matrix:
 def unit_vector(field: str, value: object) -> Vector:
     """Check a vector from the caller and scale it to length one."""
     array = checks.vector(field, value)
-    if not array.any():
+    peak = np.abs(array).max()
+    if not peak:
         raise VectorError(f"{field} must not be all zeros", field=field)
-    scaled: Vector = unit(array[None, :])[0]
+    array = array / peak  # as in `unit`, which takes three times as long for one
+    scaled: Vector = array / np.sqrt(np.einsum("i,i->", array, array))
     return scaled
 
 
@@ -71,16 +82,55 @@ def encode(vectors: Matrix) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float3
 @lru_cache(maxsize=8)
 def directions(dimension: int) -> Matrix | None:
     """Return the directions whose signs are the bits of a vector, as columns; None for its own dimensions."""
-    rng = np.random.default_rng(20_260_501)
     if dimension < _MIN_BITS:
+        rng = np.random.default_rng(_SEED)
         return rng.standard_normal((dimension, _PROJECTED_BITS)).astype(np.float32)
     if dimension > _MAX_ROTATED:
         return None
     # A cosine transform with random signs: orthogonal, and made in a millisecond.
     numbers = np.arange(dimension, dtype=np.float32)
     waves: Matrix = np.cos(np.outer(numbers + np.float32(0.5), numbers * np.float32(np.pi / dimension)))
-    waves *= rng.choice(np.array([-1, 1], np.float32), dimension)[:, None]
+    signs = np.unpackbits(np.frombuffer(bytes.fromhex(_RANDOM_SIGNS), np.uint8))[:dimension]
+    waves *= (2 * signs.astype(np.float32) - 1)[:, None]
     return waves
+
+
+class UnreadCodes:
+    """Codes of the first `size` rows that were left in the store when an index was loaded, and those of them that were
+    read meanwhile: one question needs a few hundred. They have an array of their own, because writing them to their
+    places would make the system clear the memory between them, too."""
+
+    def __init__(
+        self,
+        size: int,
+        dimension: int,
+        read_vectors: Callable[[RowNumbers], Matrix],
+        read_all: Callable[[], Iterator[npt.NDArray[np.int8]]],
+        lock: AbstractContextManager[Any],
+    ) -> None:
+        self.size, self.lock = size, lock
+        self._read_vectors, self.read_all = read_vectors, read_all
+        self.read = np.empty(0, np.int64), np.empty((0, dimension), np.int8)  # rows, ascending, and their codes
+
+    def missing(self, rows: RowNumbers) -> RowNumbers:
+        """Return those of some rows that are left in the store, ascending."""
+        wanted = distinct(rows[rows < self.size])
+        return wanted[~is_among(wanted, self.read[0])]
+
+    def fetch(self, rows: RowNumbers) -> None:
+        """Read the codes of missing rows."""
+        vectors = self._read_vectors(rows)
+        with self.lock:
+            left = ~is_among(rows, self.read[0])  # others may have been replaced meanwhile
+            self.replace(rows[left], encode(vectors[left])[0])
+
+    def replace(self, rows: RowNumbers, codes: npt.NDArray[np.int8]) -> None:
+        """Set the codes of some rows. Callers hold the lock."""
+        known = self.read[0]
+        kept = ~is_among(known, np.sort(rows))
+        merged = np.concatenate([known[kept], rows])
+        order = np.argsort(merged)
+        self.read = merged[order], np.concatenate([self.read[1][kept], codes])[order]
 
 
 class VectorColumns:
@@ -90,7 +140,9 @@ class VectorColumns:
         self.dimension = dimension
         self.size = 0
         self.absent = 0  # rows without a vector
-        self.codes: npt.NDArray[np.int8] = np.empty((0, dimension), np.int8)
+        self.unread: UnreadCodes | None = None
+        self._left = 0  # first rows whose codes were not given
+        self._codes: npt.NDArray[np.int8] = np.empty((0, dimension), np.int8)
         self.scales: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self.words: list[npt.NDArray[np.uint64]] = []
         self.centre: Vector | None = None
@@ -100,14 +152,44 @@ class VectorColumns:
             self._directions = directions(dimension)
             self.words = [np.empty(0, np.uint64) for _ in range(-(-self.used_bits // 64))]
 
+    @property
+    def codes(self) -> npt.NDArray[np.int8]:
+        """The codes of all rows; reads those that were left in the store."""
+        if self.unread is not None:
+            with self.unread.lock:
+                unread, end = self.unread, 0
+                if unread is not None:  # no other thread was faster
+                    for codes in unread.read_all():
+                        start, end = end, end + len(codes)
+                        self._codes[start:end] = codes
+                    rows, codes = unread.read
+                    self._codes[rows] = codes  # some may have been replaced since
+                    self.unread, self._left = None, 0
+        return self._codes
+
+    def _codes_at(self, rows: RowNumbers) -> npt.NDArray[np.int8]:
+        unread = self.unread
+        if unread is None:
+            return self._codes.take(rows, axis=0)
+        missing = unread.missing(rows)
+        if missing.size + unread.read[0].size > _FEW_READ:
+            return self.codes.take(rows, axis=0)
+        if missing.size:
+            unread.fetch(missing)
+        read, codes = unread.read
+        added = rows >= unread.size
+        found = codes.take(np.where(added, 0, np.searchsorted(read, rows)), axis=0)
+        found[added] = self._codes[rows[added]]
+        return found
+
     def reserve(self, rows: int) -> None:
         """Allocate space for `rows` rows in total, so that loading a large store copies nothing twice."""
-        if rows > self.codes.shape[0]:
+        if rows > self._codes.shape[0]:
             self._grow(rows)
 
     def _grow(self, rows: int) -> None:
         """Copy everything into new arrays with space for `rows` rows."""
-        self.codes = _enlarge(self.codes, rows)
+        self._codes = _enlarge(self._codes, rows, self._left)
         self.scales = _enlarge(self.scales, rows)
         self.words = [_enlarge(word, rows) for word in self.words]
 
@@ -118,24 +200,30 @@ class VectorColumns:
 
     def append_codes(
         self,
-        codes: npt.NDArray[np.int8],
+        codes: npt.NDArray[np.int8] | None,
         scales: npt.NDArray[np.float32],
         bits: npt.NDArray[np.uint64] | None,
         centre: Vector | None,
     ) -> None:
-        """Append rows in packed form. `bits` (one row per 64-bit word) are used if they have the same centre."""
+        """Append rows in packed form. `bits` (one row per 64-bit word) are used if they have the same centre; then
+        `codes` may be None, to be read by `unread`."""
         first, end = self.size, self.size + len(scales)
         if first == end:
             return
-        if first == 0 and self.codes.shape[0] == 0 and bits is not None and centre is not None and self.words:
+        if first == 0 and self._codes.shape[0] == 0 and bits is not None and centre is not None and self.words:
             # A store loaded from one segment keeps its read-only arrays until rows are added.
-            self.codes, self.scales, self.words, self.centre = codes, scales, list(bits), centre
+            self._left = end if codes is None else 0
+            self._codes = np.empty((end, self.dimension), np.int8) if codes is None else codes
+            self.scales, self.words, self.centre = scales, list(bits), centre
             self.size, self.absent = end, int((scales == 0).sum())
             return
-        if end > self.codes.shape[0] or not self.codes.flags.writeable:
-            self._grow(max(end, self.codes.shape[0] * 3 // 2, 1024))
+        if end > self._codes.shape[0] or not self.scales.flags.writeable:
+            self._grow(max(end, self._codes.shape[0] * 3 // 2, 1024))
         self.absent += int((scales == 0).sum())
-        self.codes[first:end] = codes
+        if codes is None:
+            self._left = end
+        else:
+            self._codes[first:end] = codes
         self.scales[first:end] = scales
         self.size = end
         if not self.words:
@@ -155,11 +243,15 @@ class VectorColumns:
 
     def replace(self, rows: RowNumbers, vectors: Matrix) -> None:
         """Replace the vectors of existing rows (unit length; zeros: no vector)."""
-        if not self.codes.flags.writeable:
-            self._grow(self.codes.shape[0])
+        if not self.scales.flags.writeable:
+            self._grow(self._codes.shape[0])
         codes, scales = encode(vectors)
         self.absent += int((scales == 0).sum()) - int((self.scales[rows] == 0).sum())
-        self.codes[rows], self.scales[rows] = codes, scales
+        self.scales[rows] = scales
+        loaded = rows < (0 if self.unread is None else self.unread.size)
+        self._codes[rows[~loaded]] = codes[~loaded]
+        if self.unread is not None:
+            self.unread.replace(rows[loaded], codes[loaded])
         if self.words and self.centre is not None:
             for word, line in zip(self.words, self._signs(codes * scales[:, None], self.centre), strict=True):
                 word[rows] = line
@@ -172,14 +264,14 @@ class VectorColumns:
         total = np.zeros(self.dimension, np.float64)
         for start in range(0, self.size, 65_536):
             stop = min(self.size, start + 65_536)
-            total += (self.codes[start:stop] * self.scales[start:stop, None]).sum(axis=0, dtype=np.float64)
+            total += (self._codes[start:stop] * self.scales[start:stop, None]).sum(axis=0, dtype=np.float64)
         centre: Vector = (total / known.sum()).astype(np.float32)
         return centre
 
     def _fill_signs(self, first: int, end: int, centre: Vector) -> None:
         for start in range(first, end, 65_536):
             stop = min(end, start + 65_536)
-            packed = self._signs(self.codes[start:stop] * self.scales[start:stop, None], centre)
+            packed = self._signs(self._codes[start:stop] * self.scales[start:stop, None], centre)
             for word, line in zip(self.words, packed, strict=True):
                 word[start:stop] = line
 
@@ -204,7 +296,7 @@ class VectorColumns:
             ]
         else:
             parts = [
-                self.codes.take(rows[start : start + _CHUNK], axis=0).astype(np.float32) @ query
+                self._codes_at(rows[start : start + _CHUNK]).astype(np.float32) @ query
                 for start in range(0, rows.size, _CHUNK)
             ]
         products = np.concatenate(parts) if parts else np.empty(0, np.float32)
@@ -213,7 +305,7 @@ class VectorColumns:
 
     def decode_rows(self, rows: RowNumbers) -> Matrix:
         """Decode some rows to float32."""
-        return self.codes.take(rows, axis=0) * self.scales[rows, None]
+        return self._codes_at(rows) * self.scales[rows, None]
 
     def decode_sample(self, rows: RowNumbers) -> Matrix:
         """Decode some rows to float32 and cache them: every query uses the same sample."""
@@ -260,7 +352,7 @@ class VectorColumns:
             for query_signs in signs
         ]
         rows = np.concatenate(near)
-        cosines = self.codes.take(rows, axis=0).astype(np.float32) @ queries.T
+        cosines = self._codes_at(rows).astype(np.float32) @ queries.T
         cosines *= self.scales[rows, None]
         found, end = [], 0
         for number, rows_near in enumerate(near):
@@ -463,9 +555,10 @@ def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
     return above if above.size <= count else above[least(-values[above], count)]
 
 
-def _enlarge(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+def _enlarge(array: npt.NDArray[Any], rows: int, first: int = 0) -> npt.NDArray[Any]:
+    """Copy an array, from its row `first` on, into one with more rows."""
     larger = np.zeros((rows, *array.shape[1:]), array.dtype)
-    larger[: array.shape[0]] = array
+    larger[first : array.shape[0]] = array[first:]
     return larger
 
 

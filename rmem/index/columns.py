@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,12 +47,13 @@ class Names(Generic[Name]):
         self.names: list[Name] = []
         self._codes: dict[Name, int] = {}
 
-    def code(self, name: Name) -> int:
-        code = self._codes.get(name)
-        if code is None:
-            code = self._codes[name] = len(self.names)
-            self.names.append(name)
-        return code
+    def codes(self, names: Iterable[Name]) -> list[int]:
+        """Return the code of each of many names."""
+        codes = self._codes
+        found = [codes.setdefault(name, len(codes)) for name in names]
+        fresh = list(islice(reversed(codes), len(codes) - len(self.names)))
+        self.names += reversed(fresh)
+        return found
 
     def find(self, name: Name) -> int | None:
         return self._codes.get(name)
@@ -188,7 +190,7 @@ class Columns:
         with `position` a tuple or None for each."""
         columns: dict[str, Any] = {name: rows[name] for name in NUMBERS}
         for name, names in (("group", self.groups), ("kind", self.kinds), ("actor", self.actors)):
-            columns[name] = [names.code(spelled) for spelled in rows[name]]
+            columns[name] = names.codes(rows[name])
         positions = None
         if any(position is not None for position in rows["position"]):
             positions = np.full((len(rows["seq"]), 3), np.nan)
@@ -197,8 +199,11 @@ class Columns:
                     positions[at, : len(position)] = position
         self.append_arrays(columns, positions)
 
-    def append_arrays(self, columns: dict[str, Any], positions: npt.NDArray[np.float64] | None) -> None:
-        """Append rows whose names are already coded by this object's dictionaries."""
+    def append_arrays(
+        self, columns: dict[str, Any], positions: npt.NDArray[np.float64] | None, *, join: bool = True
+    ) -> None:
+        """Append rows whose names are already coded by this object's dictionaries. The rows of segments are not joined
+        with earlier ones into one run, as in Postings.add_block."""
         first, count = self.size, len(columns["seq"])
         self.reserve(first + count + 1)  # the last entry is never that of a row
         for name in _NUMBERS:
@@ -214,9 +219,9 @@ class Columns:
         self.size = first + count
         self.total_length += int(self["length"][first:].sum(dtype=np.int64))
         self.flags |= int(np.bitwise_or.reduce(self["flags"][first:], initial=0))
-        self._enter_groups(first)
+        self._enter_groups(first, join)
 
-    def _enter_groups(self, first: int) -> None:
+    def _enter_groups(self, first: int, join: bool) -> None:
         group = self["group"][first:]
         if not group.size:
             return
@@ -233,7 +238,7 @@ class Columns:
                 self._entered.add(code)
                 self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
         self._runs.append(_SortedRows(codes, np.append(starts, rows.size), rows))
-        while len(self._runs) > 1 and self._runs[-2].rows.size <= 2 * self._runs[-1].rows.size:
+        while join and len(self._runs) > 1 and self._runs[-2].rows.size <= 2 * self._runs[-1].rows.size:
             self._runs[-2:] = [_merge_runs(self._runs[-2], self._runs[-1])]
         self._link(codes, starts, ordered, rows)
 

@@ -127,6 +127,12 @@ class RecallIndex:
         if self.vectors is not None:
             self.vectors.reserve(rows)
 
+    def read_codes(self) -> None:
+        """Read all codes that were left in the store."""
+        for vectors in (self.vectors, self.vocabulary.vectors):
+            if vectors is not None and vectors.unread is not None:
+                _ = vectors.codes
+
     def extend(self, rows: Sequence[IndexRow]) -> None:
         """Append rows in ascending order of seq, newer than all others."""
         if not rows:

@@ -26,6 +26,7 @@ FORMAT = 2  # raise with every change of the arrays of a segment
 TARGET_RATIO = 4  # a new segment absorbs older ones up to this many times its size
 MAX_ROWS = 262_144
 SPARE_ROWS = 1024  # reserved on loading for rows that are added later
+CODES, WORD_CODES = "vectors.codes", "words.codes"
 _WORD_ARRAYS = ("hashes", "codes", "scales", "signs", "centre")
 
 
@@ -86,9 +87,10 @@ def read(
     head: str,
     blobs: Mapping[str, bytes],
     sound: Callable[[Segment], bool] | None = None,
+    wanted: Callable[[str], bool] | None = None,
 ) -> Segment:
     """A segment from what the store kept; BadSegment if anything is not as it was written, or its parts do not fit each
-    other, which `sound` tells (by default those of a span of memories)."""
+    other, which `sound` tells (by default those of a span of memories). `wanted` selects arrays by name."""
     try:
         described = json.loads(head)
         if described["format"] != FORMAT or described["analyser"] != ANALYSER:
@@ -97,6 +99,8 @@ def read(
         if described["seal"] != _seal(segment, described["arrays"]):
             raise BadSegment("its description is damaged")
         for name, (kind, shape, expected) in described["arrays"].items():
+            if wanted is not None and not wanted(name):
+                continue
             array = np.frombuffer(blobs[name], dtype=np.dtype(kind)).reshape(shape)
             if checksum(array) != expected:
                 raise BadSegment(f"array {name} is damaged")
@@ -120,12 +124,12 @@ def _is_sound(segment: Segment) -> bool:
     if "position" in arrays:
         sound &= arrays["position"].shape == (rows, 3)
     sound &= all(sound_postings(arrays, name, rows) for name in ("terms", "marks", "numbers"))
-    sound &= "vectors.codes" not in arrays or sound_vectors(arrays, "vectors", rows)
-    text = arrays["words.text"].tobytes()
-    words = text.count(b"\n") + 1 if text else 0
-    sound &= all(
-        arrays[f"words.{part}"].shape[0] == words for part in ("hashes", "codes", "scales") if f"words.{part}" in arrays
-    )
+    sound &= "vectors.scales" not in arrays or sound_vectors(arrays, "vectors", rows)
+    if "words.text" in arrays:
+        text = arrays["words.text"].tobytes()
+        words = text.count(b"\n") + 1 if text else 0
+        held = [f"words.{part}" for part in ("hashes", "codes", "scales") if f"words.{part}" in arrays]
+        sound &= all(arrays[name].shape[0] == words for name in held)
     return bool(sound)
 
 
@@ -139,7 +143,8 @@ def sound_postings(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int)
 
 def sound_vectors(arrays: Mapping[str, npt.NDArray[Any]], name: str, rows: int) -> bool:
     """Whether the arrays of packed vectors are consistent, and with a number of rows."""
-    sound = arrays[f"{name}.codes"].shape[0] == rows and arrays[f"{name}.scales"].shape == (rows,)
+    sound = f"{name}.codes" not in arrays or arrays[f"{name}.codes"].shape[0] == rows
+    sound &= arrays[f"{name}.scales"].shape == (rows,)
     return sound and (f"{name}.signs" not in arrays or arrays[f"{name}.signs"].shape[1] == rows)
 
 
@@ -164,7 +169,7 @@ def pack(index: RecallIndex, first_seq: int, last_seq: int, changes: int) -> Seg
         block = postings.cut(keep, first, end)
         arrays |= {f"{name}.{part}": getattr(block, part) for part in ("terms", "offsets", "rows", "counts")}
     if index.vectors is not None:
-        arrays["vectors.codes"] = index.vectors.codes[kept]
+        arrays[CODES] = index.vectors.codes[kept]
         arrays["vectors.scales"] = index.vectors.scales[kept]
         if index.vectors.centre is not None:
             arrays["vectors.signs"] = np.stack([word[kept] for word in index.vectors.words])
@@ -191,7 +196,7 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
     coded: dict[str, Any] = {name: arrays[name] for name in NUMBERS}
     for name, dictionary in (("group", columns.groups), ("kind", columns.kinds), ("actor", columns.actors)):
         spelled = segment.names[name]
-        codes = [dictionary.code(tuple(value) if name == "group" else value) for value in spelled]  # type: ignore[arg-type]
+        codes = dictionary.codes([tuple(value) for value in spelled] if name == "group" else spelled)  # type: ignore[misc]
         coded[name] = np.array(codes, np.int32)[arrays[name]] if segment.rows else arrays[name]
     _absorb_vectors(index, segment, first)
     for name, postings in (("terms", index.postings), ("marks", index.attribute_hashes), ("numbers", index.numbers)):
@@ -205,22 +210,30 @@ def absorb(index: RecallIndex, segment: Segment) -> None:
             ),
             join=False,
         )
-    text = arrays["words.text"].tobytes().decode()
-    parts = {part: arrays.get(f"words.{part}") for part in _WORD_ARRAYS}
-    index.vocabulary.add_packed(PackedWords(words=text.split("\n") if text else [], **parts))  # type: ignore[arg-type]
-    columns.append_arrays(coded, arrays.get("position"))
+    if "words.text" in arrays:
+        text = arrays["words.text"].tobytes().decode()
+        parts = {part: arrays.get(f"words.{part}") for part in _WORD_ARRAYS}
+        words = text.split("\n") if text else []
+        index.vocabulary.add_packed(PackedWords(words=words, **parts))  # type: ignore[arg-type]
+    columns.append_arrays(coded, arrays.get("position"), join=False)
+
+
+def dimension_of(segment: Segment) -> int | None:
+    """Return the number of dimensions of the vectors of a segment; None if it has none."""
+    codes = segment.arrays.get(CODES, segment.arrays.get("vectors.centre"))
+    return None if codes is None else int(codes.shape[-1])
 
 
 def _absorb_vectors(index: RecallIndex, segment: Segment, first: int) -> None:
-    codes = segment.arrays.get("vectors.codes")
-    if codes is None:
+    codes, dimension = segment.arrays.get(CODES), dimension_of(segment)
+    if dimension is None:
         if index.vectors is not None:
             index.vectors.append(np.zeros((segment.rows, index.vectors.dimension), np.float32))
         return
     if index.vectors is None:
-        index.vectors = VectorColumns(codes.shape[1])
+        index.vectors = VectorColumns(dimension)
         if first:
-            index.vectors.append(np.zeros((first, codes.shape[1]), np.float32))
+            index.vectors.append(np.zeros((first, dimension), np.float32))
         if index.columns.room > segment.rows + SPARE_ROWS:  # more segments will follow
             index.vectors.reserve(index.columns.room)
     index.vectors.append_codes(

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..patterns import lazy_pattern
+
 ASKS, REACTS, TELLS_TIME = 1, 2, 4
 MOST_SPECIFIC = 255
 SEALED = 128  # an encrypted text, whose features are not stored
@@ -16,20 +18,20 @@ _TIME_WORDS = frozenset(
     saturday saturdays sunday sundays january february march april june july august september october november
     december""".split()
 )
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy_pattern(r"[^\W\d_]+")
 _ONLY_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}  # for ASCII text
-_DIGIT = re.compile(r"\d")
-_TIME_FORMS = re.compile(
+_DIGIT = lazy_pattern(r"\d")
+_TIME_FORMS = lazy_pattern(
     r"\b(?:this (?:morning|afternoon|evening|summer|autumn|fall|winter|spring)|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b"
 )
-_REACTION = re.compile(
+_REACTION = lazy_pattern(
     r"(?:wow|thanks|thank you|congrats|congratulations|that's|that is|sounds|awesome|cool|great|nice|glad|yeah|yep"
     r"|definitely|absolutely|totally|bye|take care|sure|no problem|aww|oh|ok|okay)\b",
     re.IGNORECASE,
 )
 # A name inside a sentence, a number or a quotation mark. One set of first characters makes `re` skip fast.
-_SPECIFIC = re.compile(r"[A-Z\d\"](?:(?<=[a-z,] [A-Z])[a-z]+|(?<=\d)\d*|(?<=\"))")
-_NOTE_AT_END = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # an annotation such as [image: …]
+_SPECIFIC = lazy_pattern(r"[A-Z\d\"](?:(?<=[a-z,] [A-Z])[a-z]+|(?<=\d)\d*|(?<=\"))")
+_NOTE_AT_END = lazy_pattern(r"\s*\[[^\[\]]*\]\s*$")  # an annotation such as [image: …]
 _MAX_CHARACTERS = 20_000  # characters; more would not change the features
 
 

@@ -52,6 +52,8 @@ class Vocabulary:
         self._at: dict[int, int] = {}
         self._relatives: dict[str, list[tuple[int, str, float]]] = {}
         self._bounds = (0.0, 0)
+        self.from_segments: list[list[int] | slice] = []
+        """Which words of each segment were added with their vectors."""
 
     def __len__(self) -> int:
         return len(self._words)
@@ -72,26 +74,39 @@ class Vocabulary:
 
     def add_packed(self, packed: PackedWords) -> None:
         """Add words from a segment, with their vectors if it has them."""
-        codes, scales = packed.codes, packed.scales
-        if self._vectors_of is None or codes is None or scales is None:
+        codes, scales, signs, centre = packed.codes, packed.scales, packed.signs, packed.centre
+        known = codes if codes is not None else centre  # the codes may have been left in the store
+        if self._vectors_of is None or known is None or scales is None:
             self.add(packed.hashes.tolist(), packed.words)
             return
         self._embed_pending()
         hashes, words = packed.hashes.tolist(), packed.words
-        signs, centre = packed.signs, packed.centre
+        fresh: list[int] | slice = slice(None)
         if self._words or len(words) > _LIMIT:
             fresh = [at for at, hashed in enumerate(hashes) if hashed not in self._at]
             fresh = fresh[: max(0, _LIMIT - len(self._words))]
             hashes, words = [hashes[at] for at in fresh], [words[at] for at in fresh]
-            codes, scales, signs = codes[fresh], scales[fresh], None if signs is None else signs[:, fresh]
+            scales, signs = scales[fresh], None if signs is None else signs[:, fresh]
+            codes = None if codes is None else codes[fresh]
+        self.from_segments.append(fresh)
         first = len(self._words)
         self._at.update(zip(hashes, range(first, first + len(hashes)), strict=True))
         self._hashes += hashes
         self._words += words
         if self._columns is None:
-            self._columns = VectorColumns(codes.shape[1])
+            self._columns = VectorColumns(known.shape[-1])
         self._columns.append_codes(codes, scales, signs, centre)
         self._relatives.clear()
+
+    @property
+    def vectors(self) -> VectorColumns | None:
+        """The vectors of the words that have one so far."""
+        return self._columns
+
+    def embed(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Return the vectors of some words by number."""
+        assert self._vectors_of is not None
+        return self._vectors_of([self._words[row] for row in rows.tolist()])
 
     def pack(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
         """Return those of `terms` that are words, for `add_packed`."""

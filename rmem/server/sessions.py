@@ -51,9 +51,9 @@ class DashboardSessions:
         self._invitations: dict[str, _Invitation] = {}
         self._lock = Lock()
 
-    def invite(self, token: str) -> str:
-        """Return a code that opens a session with a token, once and soon."""
-        code = secrets.token_urlsafe(32)
+    def invite(self, token: str, code: str | None = None) -> str:
+        """Return a code that opens a session with a token, once and soon: `code`, or a new one."""
+        code = code or secrets.token_urlsafe(32)
         with self._lock:
             self._invitations[code] = _Invitation(token, time.monotonic() + CODE_SECONDS)
         return code

@@ -4,7 +4,6 @@ error."""
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
@@ -48,6 +47,8 @@ class ValueRecords(RecordStore):
     # Supported
 
     def put(self, memories: Sequence[Memory]) -> list[Memory]:
+        import secrets
+
         kept = [memory.copied() for memory in memories]
         for memory in kept:
             memory.memory_id = memory.memory_id or f"{memory.agent_id}-{secrets.token_hex(8)}"

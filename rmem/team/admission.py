@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import checks
 from ..brain import Brain
 from ..errors import InputError
 from ..models import Memory
 from ..stores.base import Edited
+from .bounds import check_bounds, check_id, check_version
 from .exchange import (
     CLAIMED,
     SYNC,
@@ -71,10 +73,15 @@ def _admit_each(done: AdmissionResult, item: Any, admit: Callable[[], bool]) -> 
     try:
         done.changed += admit()
     except InputError as error:
-        named = item.get("id") if isinstance(item, Mapping) else None
-        done.refused.append(
-            {"id": named if isinstance(named, str) else None, "field": error.field, "error": str(error)}
-        )
+        done.refused.append({"id": _id_in(item), "field": error.field, "error": str(error)})
+
+
+def _id_in(item: Any) -> str | None:
+    """Return the id of a refused memory, if it has one."""
+    try:
+        return checks.memory_id("id", item.get("id")) if isinstance(item, Mapping) else None
+    except InputError:
+        return None
 
 
 def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResult) -> bool:
@@ -84,7 +91,10 @@ def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResul
 
     def taken(known: Memory | None) -> Edited | None:
         kept[0] = None
+        before = (0 if removal is None else removal.version) if known is None else version_of(known.contents)
+        check_bounds(sent, before)
         if known is None:
+            check_id(sent["id"])
             if removal is None and sent["author"] not in (None, by.member):
                 raise _not_yours("author", sent["author"], by)
             if removal is not None and version_of(sent["contents"]) < removal.version:
@@ -143,6 +153,7 @@ def _admit_removal(brain: Brain, sent: Document, by: Sender, done: AdmissionResu
             return None
         version = version_of(known.contents)
         removed = sent[KEY] or version + 1
+        check_version(KEY, removed, version)
         if by.owns(known) and version < removed:
             return by.edit_by(None, FORGET, **{REMOVED: True, KEY: removed})
         if not by.owns(known):

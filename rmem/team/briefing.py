@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from ..brain import Brain
-from .capture import with_outcome
+from .capture import read_transcript
 from .events import Event, EventKind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
@@ -41,10 +41,11 @@ _CHATTER = re.compile(rf"\W*(?:{_ASIDE}\W+)*{_ASIDE}\W*", re.IGNORECASE)
 
 
 class Line(NamedTuple):
-    """A line of the context, and the id of the memory that it shows."""
+    """A line of the context, and the id of the memory or of the session that it shows."""
 
     text: str
     memory: str | None = None
+    session: str | None = None
 
 
 class BriefingSection(NamedTuple):
@@ -83,7 +84,7 @@ class Briefing:
 
     def context(self, event: Event) -> str:
         """Return the context for an event; empty if there is none."""
-        if event.kind is EventKind.TOOL and not _is_failure(event := with_outcome(event, _OUTCOME_PATIENCE)):
+        if event.kind is EventKind.TOOL and not _is_failure(event := read_transcript(event, _OUTCOME_PATIENCE)[0]):
             return ""  # most commands succeed, and need no session state
         where = repository(event.cwd) if event.cwd else None
         team = TeamMemory(self._brain, author=author(event.cwd or None))
@@ -108,7 +109,9 @@ class Briefing:
         new = [
             experience
             for experience in found
-            if experience.id not in state.injected and experience.memory.session != event.session
+            if experience.id not in state.injected
+            and experience.memory.session != event.session
+            and not (experience.kind == "task" and experience.memory.session in state.recounted)
         ]
         return self._render([experience_section(new)], PROMPT_BUDGET, event, state, team)
 
@@ -162,7 +165,8 @@ class Briefing:
         name = where.id if isinstance(where, Repository) else where
         last = self._sessions.last_in(name, but=event.session) if name is not None else None
         if last is not None and last.ended is None and last.task:
-            return BriefingSection("Where work stopped last time:", [Line(line) for line in _describe_session(last)])
+            lines = [Line(line, session=last.session) for line in _describe_session(last)]
+            return BriefingSection("Where work stopped last time:", lines)
         tasks = team.recent(repository=where, kinds=("task",), limit=1) if where is not None else []
         if not tasks:
             return BriefingSection("", ())
@@ -201,6 +205,8 @@ class Briefing:
         fitting = fit_budget(sections, budget)
         memories = [line.memory for section in fitting for line in section.lines if line.memory is not None]
         state.injected += [memory for memory in memories if memory not in state.injected]
+        sessions = {line.session for section in fitting for line in section.lines if line.session is not None}
+        state.recounted += sorted(sessions - {*state.recounted})
         team.audit("inject", memories, agent=event.agent, session=event.session)
         return render_sections(fitting)
 

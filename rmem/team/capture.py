@@ -14,6 +14,7 @@ from ..brain import Brain
 from ..errors import RemanenceError
 from ..privacy import PrivacyPolicy
 from . import known_repositories
+from .dialects.payloads import event_id
 from .error_fixes import (
     belongs_to,
     change_in,
@@ -34,6 +35,7 @@ from .prompts import PLANS, is_request, plan_of, sayings, step_of
 from .repository_file import settings_of
 from .review import pending_note
 from .sessions import Sessions, SessionState
+from .shell_edits import shell_edits
 from .tool_output import essence, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
@@ -56,11 +58,16 @@ class Capture:
         self.sessions = sessions or Sessions()
 
     def take(self, event: Event) -> None:
-        event = public(with_outcome(event, _PATIENCE))
+        event, edits = read_transcript(event, _PATIENCE)
+        event = public(event)
         where, team = self._where(event), self._team(event)
         with self.sessions.changing(event.agent, event.session) as state:
             if state.is_new(event.id):
-                state.updated = event.time
+                for edit in edits:
+                    if state.is_new(edit.id):
+                        self._take(self._clean_event(public(edit)), state, team, where)
+                if event.kind is not EventKind.SESSION_END:  # which is no work, and may come late
+                    state.updated = event.time
                 state.cwd = event.cwd or state.cwd
                 if where is not None:
                     state.repository, state.branch = where.id, where.branch
@@ -81,13 +88,14 @@ class Capture:
             state.ended = None
             self._sum_up_abandoned(team, where, but=event.session)
         elif event.kind is EventKind.PROMPT:
+            state.ended = None  # it went on; its end was that of an earlier process
             self._prompt(event, state, team, where)
         elif event.kind is EventKind.TOOL:
             self._tool(event, state, team, where)
         elif event.kind is EventKind.STOP:
             self._explain(event, state, team)
         elif event.kind is EventKind.SESSION_END:
-            self._sum_up(state, team, where)
+            self._sum_up(state, team, where, event.time)
 
     def _clean_event(self, event: Event) -> Event:
         """Return the event as the privacy policy allows it; drop fields that the policy refuses."""
@@ -129,7 +137,14 @@ class Capture:
             for path in files:
                 state.looked_at(path)
         if event.action in ("shell", "test") and event.command:
-            self._ran(event, state, team, where)
+            edits, rest = shell_edits(event.command, event.cwd)
+            if edits and (rest or not has_failed(event.command, event.output, event.failed)):
+                for path, change in edits:
+                    path = where.relative(path) if where else path
+                    edit = {"file": path, "time": event.time, "change": change}
+                    state.note_edit({**edit, "for": belongs_to(path, state.failures)})
+            if rest:
+                self._ran(event._replace(command=rest), state, team, where)
         if event.tool.casefold() in PLANS:
             state.plan = plan_of(event.input) or state.plan
         else:
@@ -229,11 +244,11 @@ class Capture:
 
     # The end
 
-    def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
+    def _sum_up(self, state: SessionState, team: TeamMemory, where: Repository | None, ended: float) -> None:
         """Store a memory of the session's task, if the session did something."""
         if state.ended is not None:
             return
-        state.ended = state.updated
+        state.ended = ended
         if not state.task or not (state.edits or state.outputs):
             return
         parts = [f"Task: {state.task[:600]}"]
@@ -270,7 +285,7 @@ class Capture:
         for state in self.sessions.all():
             over = time.time() - state.updated > _ABANDONED
             if state.ended is None and over and state.session != but and where and state.repository == where.id:
-                self._sum_up(state, team, where)
+                self._sum_up(state, team, where, state.updated)
                 self.sessions.save(state)
 
 
@@ -299,17 +314,23 @@ def workspace_of(cwd: str) -> str | None:
     return settings.workspace
 
 
-def with_outcome(event: Event, patience: float) -> Event:
-    """Add the exit code that Codex writes to its transcript shortly after calling its hooks. Wait up to `patience`
-    seconds; return the event unchanged if there is none."""
+def read_transcript(event: Event, patience: float) -> tuple[Event, list[Event]]:
+    """Add the exit code that Codex writes to its transcript shortly after calling its hooks; also return the edits that
+    come before it there. Wait up to `patience` seconds; the event is unchanged if there is none."""
     if event.failed is not None or not event.transcript or event.action not in ("shell", "test"):
-        return event
+        return event, []
     from .importers.codex import find_outcome
 
     path, end = Path(event.transcript), time.monotonic() + patience
     while path.is_file():
-        found = find_outcome(path, event.call)
+        found, edits = find_outcome(path, event.call)
         if found is not None or time.monotonic() > end:
-            return event if found is None else event._replace(failed=found.failed, output=event.output or found.output)
+            known = [
+                edit._replace(id=event_id(edit.agent, event.session, edit.kind, edit.id), session=event.session)
+                for edit in edits
+            ]
+            if found is not None:
+                event = event._replace(failed=found.failed, output=event.output or found.output)
+            return event, known
         time.sleep(_PAUSE)
-    return event
+    return event, []

@@ -72,7 +72,8 @@ class Daemon:
                     if self._processor.drain(_BATCH):
                         self._busy = time.monotonic()
                     else:
-                        self._over.wait(_PAUSE)
+                        self._processor.wants_draining.wait(_PAUSE)
+                        self._processor.wants_draining.clear()
                 return not self._over.is_set() and not self._processor.outage.is_active
             finally:
                 self._over.set()

@@ -11,8 +11,8 @@ import time
 import traceback
 from collections import OrderedDict
 from pathlib import Path
+from threading import Condition, Lock
 from threading import Event as ThreadEvent
-from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from ..brain import Brain
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _SESSIONS = 500  # whose late answers are kept
+_CATCHING_UP = 0.25  # seconds that a question waits for the events before it
+_CAUGHT_UP_WITH = 200  # events; a longer backlog is not stored within that time
 _ATTEMPTS = 2  # the second shows that the first did not fail by accident
 # InputError and PrivacyError are ValueErrors, NotFoundError is a LookupError.
 _UNUSABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
@@ -95,6 +97,9 @@ class EventProcessor:
         self.outage = Outage()
         self.wants_sharing = ThreadEvent()
         """Set when there is a reason to sync before the next minute."""
+        self.wants_draining = ThreadEvent()
+        """Set when a question waits for events in the spool."""
+        self._stored = Condition()
         self._pending = _PendingAnswers()
         self._memory = None if brain is None else _Memory(brain)
         self._opening = Lock()
@@ -122,6 +127,8 @@ class EventProcessor:
                 capture = self._open().capture
                 for path in spool.waiting()[:most]:
                     event = _take_in(path, capture)
+                    with self._stored:
+                        self._stored.notify_all()
                     if event is not None:
                         done, last = done + 1, event
                         self._pending.add_start(event)
@@ -152,10 +159,22 @@ class EventProcessor:
         memory = self._open_unless_failing()
         if memory is None:
             return ""
+        self._catch_up(event)
         start = self._pending.claim_start(event)
         missed = "" if start is None else memory.briefing.context(start)
         found = memory.briefing.context(event)
         return "\n\n".join(filter(None, (self._pending.pop_answer(event), missed, found)))
+
+    def _catch_up(self, event: Event) -> None:
+        """Wait until the events before this one are stored: the session before it may have ended just now, and what
+        failed may have been fixed. After a moment, or while the store fails, answer with what is known."""
+        if self.outage.is_active:
+            return
+        earlier = spool.before(event, _CAUGHT_UP_WITH)
+        if earlier:
+            self.wants_draining.set()
+            with self._stored:
+                self._stored.wait_for(lambda: not any(path.exists() for path in earlier), _CATCHING_UP)
 
     def _self_test(self) -> str:
         """Answer a self-test of `rmem status`: the memory is open, or why it cannot be opened."""
@@ -193,7 +212,7 @@ class EventProcessor:
             found = login()
             memory = self._open_unless_failing() if found is not None else None
             if found is not None and memory is not None:
-                sync(memory.brain, *found)
+                sync(memory.brain, *found, attempts=1)  # the next meeting is the next attempt
             self._trouble = ""
         except Exception as error:  # of whatever kind: the next meeting may succeed
             if str(error) != self._trouble:

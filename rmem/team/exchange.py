@@ -95,7 +95,7 @@ def check_document(data: Mapping[str, Any]) -> Document:
         "agent": checks.name("agent", data["agent"]),
         "author": None if data["author"] is None else checks.name("author", data["author"]),
         "session": None if data["session"] is None else checks.name("session", data["session"]),
-        "when": checks.moment("when", data["when"]),
+        "when": checks.moment("when", checks.number("when", data["when"])),
         "importance": checks.share("importance", data["importance"]),
         "place": place,
         "contents": contents,

@@ -8,18 +8,31 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from .. import config
 from ..old_names import REPOSITORY_FILES
 from . import git_config
 from .ssh_config import host_of
 
-_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>[^:/]{2,}):/*(?P<path>[^/].*)$")  # a host of one letter is a drive
+# A host of one letter is a drive.
+_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>\[[^\]/]+\]|[^:/\[]{2,}):/*(?P<path>[^/].*)$")
+_AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>.*))?")
 _REMOTES = ("upstream", "origin")
 """A fork is cloned from `origin`, and the repository that it is of is `upstream`."""
 # Where git is served on port 443, for those behind a firewall.
 _ALIASES = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
-_FORGES = (*_ALIASES.values(), "codeberg.org")
+_CODECOMMIT = re.compile(r"\Acodecommit::([\w-]+)://(?:[^@/]+@)?")
+"""How the helper of AWS CodeCommit writes the repository of a region."""
+_AZURE = "dev.azure.com"
+_AZURE_SSH = (
+    "ssh.dev.azure.com",
+    "vs-ssh.visualstudio.com",
+)  # git@ssh.dev.azure.com:v3/ORGANISATION/PROJECT/REPOSITORY
+_OLD_AZURE = ".visualstudio.com"
+_BITBUCKET_SERVER = re.compile(r"(?:(?:bitbucket|stash)/)?scm/(?=[^/]+/[^/]+\Z)")
+"""What Bitbucket Server puts before PROJECT/REPOSITORY over HTTPS, and not over SSH."""
+_FORGES = (*_ALIASES.values(), "codeberg.org", _AZURE)
 """Hosts whose addresses are never rewritten: `insteadOf` names a mirror or proxy of them, which others do not use."""
 _LONGEST = 1 << 20  # bytes of a file of git that are read
 
@@ -94,8 +107,8 @@ def repository_id(address: str) -> str:
     given = address.strip()
     if "://" in given or _SCP.match(given):
         return _shared_id(given)
-    host, separator, _ = given.partition("/")
-    return given.rstrip("/").removesuffix(".git").lower() if separator and "." in host else given
+    host, separator, path = given.partition("/")
+    return _canonical_id(host, path) if separator and "." in host.strip(".") else given
 
 
 def author(path: str | Path | None = None) -> str:
@@ -184,18 +197,42 @@ def _packed_ref(common: Path, name: str) -> str | None:
 
 def _shared_id(address: str) -> str:
     """Normalise an address: "git@github.com:Acme/etl.git" becomes "github.com/acme/etl"."""
-    url = address.strip().removeprefix("file://")
+    url = _CODECOMMIT.sub(r"https://git-codecommit.\1.amazonaws.com/v1/repos/", address.strip()).removeprefix("file://")
     if "://" in url:
-        rest = url.partition("://")[2]
+        scheme, _, rest = url.partition("://")
+        authority, _, path = rest.partition("/")
+        found = _AUTHORITY.fullmatch(authority.rpartition("@")[2])
+        host, port = (found["host"], found["port"] or "") if found else (authority, "")
+        path = path if port.isdigit() or not port else f"{port}/{path}"  # ssh://git@github.com:acme/etl
+        is_ssh = "ssh" in scheme.lower()
     elif (short := _SCP.match(url)) is not None:
-        rest = f"{short['host']}/{short['path']}"
+        host, path, is_ssh = short["host"], short["path"], True
     else:
         return local_id(Path(url))
-    host, _, path = rest.rpartition("@")[2].partition("/")
-    host = host.partition(":")[0]
-    host = host_of(host) if not url.startswith(("http:", "https:", "git:")) else host
-    host = _ALIASES.get(host.lower(), host)
-    return f"{host}/{path}".rstrip("/").removesuffix(".git").lower()
+    return _canonical_id(host_of(host) if is_ssh else host, path)
+
+
+def _canonical_id(host: str, path: str) -> str:
+    """Return one id for all ways in which a service writes the address of a repository."""
+    host = host.lower().rstrip(".").removeprefix("www.")
+    host = _ALIASES.get(host, host)
+    plain = unquote(path)
+    path = "/".join(filter(None, (plain if plain.isprintable() else path).lower().split("/"))).removesuffix(".git")
+    if host == _AZURE or host in _AZURE_SSH or host.endswith(_OLD_AZURE):
+        return _azure_id(host, path.split("/")) or f"{host}/{path}"
+    return f"{host}/{path if host in _FORGES else _BITBUCKET_SERVER.sub('', path, count=1)}"
+
+
+def _azure_id(host: str, parts: list[str]) -> str | None:
+    """Return the id of a repository of Azure DevOps, whose newest address is ORGANISATION/PROJECT/_git/REPOSITORY at
+    dev.azure.com; None for other addresses there."""
+    if host in _AZURE_SSH:
+        parts = [*parts[1:3], "_git", *parts[3:]] if parts[0] == "v3" else []
+    elif host.endswith(_OLD_AZURE):
+        parts = [host.removesuffix(_OLD_AZURE), *(part for part in parts if part != "defaultcollection")]
+    if len(parts) == 3 and parts[1] == "_git":
+        parts = [parts[0], parts[2], *parts[1:]]  # the project of the same name is left out
+    return "/".join([_AZURE, *parts]) if len(parts) == 4 and parts[2] == "_git" else None
 
 
 def local_id(folder: Path) -> str:

@@ -19,6 +19,8 @@ SCOPES = ("personal", "repository", "organisation")
 CURRENT, SUPERSEDED, WAITING = "current", "superseded", "waiting"
 ID = "team-"
 """How the id of a note begins."""
+LONGEST_TEXT = 65_536
+"""Characters of a note."""
 _SPACE = re.compile(r"\s+")
 
 
@@ -57,7 +59,7 @@ class Note:
     """What makes it the same note as another, where that is not its text: an output without its times and numbers."""
 
     def __post_init__(self) -> None:
-        checks.text("text", self.text)
+        checks.text("text", self.text, maximum=LONGEST_TEXT)
         checks.one_of("kind", self.kind, KINDS)
         checks.one_of("scope", self.scope, SCOPES)
 

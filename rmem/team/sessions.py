@@ -46,6 +46,8 @@ class SessionState:
     unexplained: list[str] = field(default_factory=list)
     """Memories of fixes that nobody has said the reason of yet."""
     injected: list[str] = field(default_factory=list)
+    recounted: list[str] = field(default_factory=list)
+    """Other sessions whose state was shown to this one."""
     seen: list[str] = field(default_factory=list)
     started: float = 0.0
     updated: float = 0.0
@@ -119,6 +121,8 @@ class Sessions:
         path = self._path(state.agent, state.session)
         is_new = not path.exists()
         replace_file(path, data)
+        if state.updated:
+            os.utime(path, (state.updated, state.updated))  # the latest is the one that worked last
         if is_new:
             self._prune()
 

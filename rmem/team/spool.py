@@ -6,7 +6,6 @@ reason."""
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from ..errors import StoreFullError
@@ -31,7 +30,7 @@ def put(event: Event) -> Path:
         raise StoreFullError(
             f"this event was not kept: {MOST:,} wait in {place} already; `rmem status` shows why they are not taken in"
         )
-    path = place / f"{time.time_ns():020d}-{os.getpid()}{_SUFFIX}"
+    path = place / f"{int(event.time * 1e9):020d}-{os.getpid()}-{event.id[:8]}{_SUFFIX}"  # in the order of events
     replace_file(path, mask_event(event).to_json().encode("utf-8", "surrogatepass"))
     return path
 
@@ -39,6 +38,22 @@ def put(event: Event) -> Path:
 def waiting() -> list[Path]:
     """Return the files of waiting events, oldest first."""
     return _events(paths.spool())
+
+
+def before(event: Event, most: int) -> list[Path]:
+    """Return the files of events that wait before this one, or all if it does not wait; none if there are more than
+    `most`."""
+    paths = waiting()
+    if len(paths) > most:
+        return []
+    for at in range(len(paths) - 1, -1, -1):  # it is one of the last
+        try:
+            found = read(paths[at])
+        except ValueError:
+            continue  # the daemon sets it aside
+        if found is not None and found.id == event.id:
+            return paths[:at]
+    return paths
 
 
 def read(path: Path) -> Event | None:

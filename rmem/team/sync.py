@@ -21,13 +21,26 @@ from ..models import Memory
 from ..stores.base import Progress
 from . import known_repositories, paths
 from .atomic_files import replace_file
-from .exchange import SYNC, Document, apply_document, apply_removal, audit_log, changes, check_document, check_removal
+from .exchange import (
+    FOREIGN,
+    SYNC,
+    Document,
+    apply_document,
+    apply_removal,
+    audit_log,
+    changes,
+    check_document,
+    check_removal,
+)
 from .login import Login
+from .notes import ID
 from .versions import CHANGES
 
 log = logging.getLogger(__name__)
 _PAGE = 200
 _TIMEOUT = 30.0
+_ATTEMPTS = 5
+_REMEMBERED = 86_400.0  # seconds for which `rmem status` shows what was refused, if it is not pushed again
 _REMEDY = Remedy("URL", "`rmem login` asks for the token", "Run `rmem login` again with a token that is valid for this")
 _PENDING = 10_000  # changes that are looked through for those that the server does not know yet
 _OWN_CHANGES = tuple(action for action in CHANGES if action != SYNC)
@@ -42,13 +55,15 @@ class Synced:
     received: int = 0
     changed: int = 0
     refused: list[Document] = field(default_factory=list)
+    pushed: set[str] = field(default_factory=set)
+    """The ids of what was pushed."""
     shared: dict[str, Document] = field(default_factory=dict)
 
 
 class SyncServer:
     """The workspace of a team on a server."""
 
-    def __init__(self, login: Login, token: str, timeout: float = _TIMEOUT, attempts: int = 5) -> None:
+    def __init__(self, login: Login, token: str, timeout: float = _TIMEOUT, attempts: int = _ATTEMPTS) -> None:
         self._link = Link(login.url, timeout, remedy=_REMEDY, attempts=attempts)
         self._path = f"/workspaces/{quote(login.workspace, safe='')}/sync"
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -102,15 +117,18 @@ class _Position:
         replace_file(self._path, json.dumps(saved).encode())
 
 
-def sync(brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None) -> Synced:
-    """Sync the workspace of the login and those that repositories name. Raise RemoteError without a connection; nothing
-    is lost. `rmem status` shows the result."""
+def sync(
+    brain: Brain, login: Login, token: str, *, on_progress: Progress | None = None, attempts: int = _ATTEMPTS
+) -> Synced:
+    """Sync the workspace of the login and those that repositories name. Raise RemoteError without a connection, after
+    some attempts; nothing is lost. `rmem status` shows the result."""
     done = Synced()
     try:
         if not login.member:
-            login = replace(login, member=_member(login, token))
+            login = replace(login, member=_member(login, token, attempts))
         for workspace in dict.fromkeys([login.workspace, *known_repositories.known()]):
-            _SyncRun(brain, login, workspace, token, done, on_progress).run()
+            server = SyncServer(replace(login, workspace=workspace), token, attempts=attempts)
+            _SyncRun(brain, login, workspace, server, done, on_progress).run()
     except Exception as error:
         message = str(error) if isinstance(error, RemanenceError) else f"{type(error).__name__}: {error}"
         _record(done, message, getattr(error, "status", None))
@@ -130,6 +148,13 @@ def last() -> dict[str, Any] | None:
 
 def _record(done: Synced, error: str | None, status: int | None) -> None:
     before, now = last() or {}, time.time()
+    refused = [{"time": now, **item} for item in done.refused]
+    again = {*done.pushed, *(item.get("id") for item in refused)}
+    refused += [
+        item
+        for item in before.get("refused") or ()
+        if item.get("id") not in again and now - float(item.get("time", 0)) < _REMEMBERED
+    ]
     record = {
         "time": now,
         "succeeded": now if error is None else before.get("succeeded"),
@@ -137,7 +162,7 @@ def _record(done: Synced, error: str | None, status: int | None) -> None:
         "status": status,
         "sent": done.sent,
         "received": done.received,
-        "refused": done.refused[:_PAGE],
+        "refused": refused[:_PAGE],
         "workspaces": done.shared or before.get("workspaces") or {},
     }
     try:
@@ -146,8 +171,8 @@ def _record(done: Synced, error: str | None, status: int | None) -> None:
         log.warning("how sharing went cannot be written down: %s", failure)
 
 
-def _member(login: Login, token: str) -> str:
-    server = SyncServer(login, token)
+def _member(login: Login, token: str, attempts: int) -> str:
+    server = SyncServer(login, token, attempts=attempts)
     try:
         return str(server.me().get("member") or "")
     finally:
@@ -158,12 +183,11 @@ class _SyncRun:
     """One sync with one workspace."""
 
     def __init__(
-        self, brain: Brain, login: Login, workspace: str, token: str, done: Synced, on_progress: Progress | None
+        self, brain: Brain, login: Login, workspace: str, server: SyncServer, done: Synced, on_progress: Progress | None
     ) -> None:
         self._brain, self._login, self._workspace, self._done = brain, login, workspace, done
         self._report = on_progress
-        where = replace(login, workspace=workspace)
-        self._position, self._server = _Position(where), SyncServer(where, token)
+        self._position, self._server = _Position(replace(login, workspace=workspace)), server
 
     def run(self) -> None:
         """Push, then pull. A member who may not write only pulls."""
@@ -196,6 +220,7 @@ class _SyncRun:
             if mine.memories or mine.gone:
                 answer = self._server.push({"memories": mine.memories, "gone": mine.gone})
                 self._done.sent += len(mine.memories) + len(mine.gone)
+                self._done.pushed |= {item["id"] for item in (*mine.memories, *mine.gone)}
             if mine.next != self._position.pushed:
                 self._position.pushed = mine.next
                 self._position.save()
@@ -261,7 +286,9 @@ class _SyncRun:
         self._done.refused.append({"id": named, "error": f"left out here: {error}"})
 
     def _belongs(self, memory: Memory) -> bool:
-        return bool(memory.contents.get(known_repositories.KEY, self._login.workspace) == self._workspace)
+        """Return whether a memory goes to this workspace: a note of the team, or what came from a server."""
+        is_shared = memory.memory_id.startswith(ID) or FOREIGN in memory.tags
+        return is_shared and bool(memory.contents.get(known_repositories.KEY, self._login.workspace) == self._workspace)
 
     def _progress(self) -> None:
         if self._report is not None:

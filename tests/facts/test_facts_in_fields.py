@@ -77,3 +77,20 @@ def test_what_a_commit_fixes_is_fixed_by_the_commit_and_occurs_in_none_of_its_fi
     about_title = [fact for fact in triples(kept) if fact[0] == title]
     assert about_title == [(title, "fixed by", "f" * 12)]
     assert path.names == (title, "f" * 12, "termui.py")
+
+
+def test_files_counted_from_many_commits_are_no_facts_about_the_last_commit() -> None:
+    """The note has the last commit and whoever imported in its fields; neither changed these files."""
+    from types import SimpleNamespace
+
+    from rmem import Brain
+    from rmem.team.importers.git import FilePairs
+
+    pairs = FilePairs()
+    for number in range(40):
+        pairs.add(["etl/rows.py", "etl/schema.sql"] if number % 4 == 0 else [f"other{number}.py"])
+    repository: Any = SimpleNamespace(id="acme/etl", commit="f" * 40)
+    (note,) = pairs.notes(repository, "eve", 1.7e9, {"etl/rows.py", "etl/schema.sql"})
+    with Brain(":memory:") as brain:
+        kept = brain.remember(note.text, agent="git", actor="eve", metadata=note.contents(1.7e9))
+    assert triples(kept) == [("etl/rows.py", "changes with", "etl/schema.sql")]

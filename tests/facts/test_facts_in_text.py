@@ -8,6 +8,7 @@ import pytest
 
 from rmem.facts.extract import facts_in
 from rmem.facts.model import LIKELY, SURE, FoundFact
+from rmem.facts.names import clean
 from rmem.models import Memory
 
 
@@ -226,3 +227,60 @@ def test_notes_in_markdown() -> None:
         ("Billing", "links to", "Invoices"),
     ]
     assert triples("# Staging\n\nruns on:: port 5433\n") == [("Staging", "runs on", "port 5433")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Automatically removes useless catch clauses.",
+        "Internally `PathLookup` is a lazy call to `lookup_path`.",
+        "`quota 2e+09` means current quota size is 2 GB.",
+        "HANA TINYINT is unsigned by default.",
+        "O_TRUNC is needed in case file exists.",
+        "When Laravel Cloud's agent is enabled, a worker pops jobs.",
+        "Previously HEAD requests returned 405 Method Not Allowed.",
+    ],
+)
+def test_what_stands_before_a_verb_is_not_always_a_name(text: str) -> None:
+    assert triples(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The method on Python3 is `bit_length`.",
+        "In CreateWorkExprContext(), maxBlockSize is initialized to ALLOCSET_DEFAULT_MAXSIZE.",
+        "dedupe sys/types.h, HAVE_SYS_TYPES_H is now unused in code",
+        "Client Stats were supported for max 50 clients.",
+        "NimbusJwtEncoder did not support EdDSA family algorithms.",
+        "searchcount() returns wrong cached maxcount",
+        "trig_rule now uses 1 - sin(u) = 2*cos(u/2 + pi/4)**2",
+        "PR fixes 2",
+        "Original bug was reported by Matthias Pitzl.",
+    ],
+)
+def test_what_is_over_cut_or_names_nothing_is_not_sure(text: str) -> None:
+    assert [fact for fact in facts_in(memory(text)) if fact.confidence >= SURE] == []
+
+
+def test_a_leading_underscore_belongs_to_a_name() -> None:
+    assert triples("_signal_closed() calls _connect_future.exception().")[0][::2] == (
+        "_signal_closed()",
+        "_connect_future.exception()",
+    )
+    assert clean("_Billing_") == clean("**Billing**") == "Billing"
+    assert clean("__init__") == "__init__"
+
+
+def test_versions_of_a_list_keep_the_name_before_the_first() -> None:
+    listed = triples("Django 6.0 supports Python 3.12, 3.13, and 3.14.")
+    assert [object_ for _, _, object_ in listed] == ["Python 3.12", "Python 3.13", "Python 3.14"]
+
+
+def test_what_a_thing_came_from_ends_before_to() -> None:
+    assert only("docs.docker.com switched from Jekyll to Hugo.")[:3] == ("docs.docker.com", "switched from", "Jekyll")
+
+
+def test_a_line_that_begins_with_an_option_or_a_number_goes_on_with_its_sentence() -> None:
+    assert triples("The check fails if the\n--all flag is provided by the user.") == []
+    assert triples("The newest\n3006.x release is 3006.28.") == []

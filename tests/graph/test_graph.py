@@ -300,3 +300,70 @@ def test_networkx_gets_the_facts_that_hold(graph):
 def test_a_store_without_facts_says_so():
     with pytest.raises(ConfigError, match="keeps no facts"):
         _ = Brain(RedisRecordStore()).graph  # which needs no server
+
+
+def test_a_hub_answers_in_pages_and_its_denials_count(brain, graph):
+    texts = [" ".join(f"Hub depends on Node{30 * page + n}." for n in range(30)) for page in range(100)]
+    brain.remember_many([{"text": text, "when": 1e9 + at} for at, text in enumerate(texts)])
+    brain.remember("Hub does not depend on Node7.", when=1.1e9)
+    assert len(graph.neighbours("hub")) == 100
+    names = [one.name for page in range(0, 3000, 1000) for one in graph.neighbours("hub", limit=1000, offset=page)]
+    assert len(names) == 2999
+    assert len(set(names)) == 2999
+    assert "Node7" not in names
+    assert [one.name for one in graph.neighbours("Node8")] == ["Hub"]
+    assert graph.neighbours("Node7") == []
+    (denied,) = graph.facts("hub", object="Node7", at=1.05e9)
+    assert denied.valid_until == 1.1e9
+    assert len(graph.closure("hub", "depends on")) == 2999
+    assert graph.contradictions("hub") == graph.contradictions() == []
+
+
+def test_of_very_many_values_of_a_relation_with_one_only_the_newest_holds(brain, graph):
+    brain.remember_many([{"text": f"The port of Gateway is {1000 + at}.", "when": 1e9 + at} for at in range(2500)])
+    assert [one.name for one in graph.neighbours("gateway")] == ["3499"]
+    assert objects(graph.as_of(1e9 + 17, "gateway")) == ["1017"]
+
+
+def test_a_long_timeline_comes_in_pages(brain, graph):
+    texts = [" ".join(f"Hub depends on Node{20 * page + n}." for n in range(20)) for page in reversed(range(60))]
+    brain.remember_many([{"text": text, "when": 1e9 - at} for at, text in enumerate(texts)])
+    pages = [graph.timeline("hub", offset=offset) for offset in (0, 1000, 2000)]
+    assert [len(page) for page in pages] == [1000, 200, 0]
+    assert pages[0][0].fact.object == "Node0"
+    times = [change.time for page in pages for change in page]
+    assert times == sorted(times)
+    with pytest.raises(InputError, match="limit"):
+        graph.timeline("hub", limit=0)
+
+
+def test_a_timeline_too_long_to_be_ordered_says_what_to_ask_instead(graph, monkeypatch):
+    monkeypatch.setattr("rmem.graph.questions._MAX_TIMELINE", 3)
+    for number in range(4):
+        graph.add("hub", "depends on", f"node {number}")
+    with pytest.raises(InputError, match=r"'hub' has more than 3 changes.*between two times"):
+        graph.timeline("hub")
+
+
+def test_an_unknown_fact_is_called_a_fact(graph):
+    stated = graph.add("a", "uses", "b")
+    for ask in (graph.get, graph.explain, graph.end, graph.undo):
+        for wrong in ("nobody#0", f"{stated.memory_id}#7"):
+            with pytest.raises(NotFoundError, match=f"no fact with id '{wrong}'"):
+                ask(wrong)
+    assert objects(graph.facts("a")) == ["b"]
+
+
+def test_the_rows_of_a_filter_are_read_once_for_an_answer(brain, graph, monkeypatch):
+    texts = [" ".join(f"Hub depends on Node{30 * page + n}." for n in range(30)) for page in range(100)]
+    brain.remember_many([{"text": text, "agent": "ops"} for text in texts])
+    read, calls = brain.store.filtered_rows, []
+    monkeypatch.setattr(brain.store, "filtered_rows", lambda where: calls.append(where) or read(where))
+    assert len(graph.where({"agent": "ops"}).neighbours("hub", limit=3000)) == 3000
+    assert len(calls) == 1
+
+
+def test_of_a_group_those_with_most_facts_come_first(graph):
+    for number in range(4):
+        graph.add(f"a service {number}", "depends on", "redis")
+    assert graph.communities()[0][0] == "redis"

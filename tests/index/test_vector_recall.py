@@ -184,3 +184,11 @@ def test_dimensions_of_small_variance_do_not_spoil_the_estimate():
         nearest = np.argsort(-(vectors @ query))[:10]
         found += len(set(nearest) & set(columns.estimate(query, None, 20_000).best(448)))
     assert found >= 0.85 * 400  # 0.90; 0.25 with the signs of the dimensions themselves
+
+
+@pytest.mark.parametrize("dimension", [256, 384, 512])
+def test_rotations_are_those_of_the_bits_in_existing_stores(dimension):
+    numbers = np.arange(dimension, dtype=np.float32)
+    waves = np.cos(np.outer(numbers + np.float32(0.5), numbers * np.float32(np.pi / dimension)))
+    signs = np.random.default_rng(20_260_501).choice(np.array([-1, 1], np.float32), dimension)
+    assert np.array_equal(bits.directions(dimension), waves * signs[:, None])

@@ -15,8 +15,8 @@ from mcp_clients import ETL, clone
 pytestmark = pytest.mark.slow
 PACKAGE = "@modelcontextprotocol/inspector@2.12.0"
 TOOLS = [
-    "feedback", "file_history", "forget", "get_memory", "list_recent", "recall", "remember", "session_state",
-    "who_knows",
+    "connect", "facts", "feedback", "file_history", "forget", "get_memory", "list_recent", "recall", "remember",
+    "session_state", "state_fact", "who_knows",
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 
@@ -100,3 +101,12 @@ def test_a_decision_is_refused_where_it_cannot_be_taken(server, admin):
     assert decide(admin, action="supersede", memory_id="a", other="b").status_code == 200
     assert admin.get(f"{W}/memories/a").json()["tags"]["state"] == "superseded"
     assert "prompt must be given" in admin.post(f"{W}/coding/injection", json={}).json()["error"]
+
+
+def test_an_examination_tells_how_far_it_is(owner):
+    lines = owner.get(f"{W}/examination", headers={"Accept": "application/x-ndjson"}).text.splitlines()
+    *progress, answer = map(json.loads, lines)
+    assert [(one["done"], one["total"]) for one in progress] == [(at, len(progress)) for at in range(len(progress))]
+    assert "rows" in [one["check"] for one in progress]
+    asked_at_once = owner.get(f"{W}/examination").json()["findings"]
+    assert [one["name"] for one in answer["findings"]] == [one["name"] for one in asked_at_once]

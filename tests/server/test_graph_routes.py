@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from rmem.graph import Fact, Graph
-from rmem.server import documents, forms
+from rmem.server import forms, graph_documents
 
 G = "/workspaces/default/graph"
 SECRET = "moonbase"
@@ -183,7 +183,7 @@ def test_what_is_wrong_is_named(lasting, method, path, body, words):
 def test_what_is_not_there_is_not_found(lasting):
     for method, path in (("GET", "/facts/no%230"), ("DELETE", "/facts/no%230"), ("POST", "/facts/no%230/end")):
         answer = lasting.request(method, f"{G}{path}", json={} if method == "POST" else None)
-        assert (answer.status_code, answer.json()["error"].partition("'")[0]) == (404, "no memory with id "), path
+        assert (answer.status_code, answer.json()["error"].partition("'")[0]) == (404, "no fact with id "), path
 
 
 def test_a_fact_that_was_read_from_a_memory_goes_with_that_memory(server, admin):
@@ -275,7 +275,7 @@ def test_whoever_states_and_takes_back_a_fact_is_in_the_log(people):
 def test_the_document_describes_what_is_taken_and_given():
     parameters = set(inspect.signature(Graph.add).parameters) - {"self"}
     assert set(forms.FactForm.model_fields) == parameters
-    assert set(documents.FactAnswer.model_fields) == {one.name for one in fields(Fact)} | {"trust"}
+    assert set(graph_documents.FactAnswer.model_fields) == {one.name for one in fields(Fact)} | {"trust"}
 
 
 def test_questions_about_the_whole_graph_run_in_a_process_of_their_own(server, admin):

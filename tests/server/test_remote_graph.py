@@ -11,7 +11,7 @@ import pytest
 from rmem import AsyncBrain, Brain
 from rmem.aio import _Awaited
 from rmem.errors import InputError, NotFoundError, ServerError
-from rmem.graph import Change, Contradiction, Explanation, Fact, Graph, Neighbour, Path
+from rmem.graph import Change, Contradiction, Fact, FactExplanation, Graph, Neighbour, Path
 from rmem.graph.aio import AsyncGraph
 from rmem.graph.remote import RemoteGraph
 
@@ -62,7 +62,7 @@ def test_every_question_has_the_same_answer(graph):
     assert sum(share for _, share in graph.important()) == pytest.approx(1)
     assert graph.communities(smallest=5) in ([], [sorted(name for name, _ in graph.entities())])
     why = graph.explain(new)
-    assert (type(why), why.sentence, why.others) == (Explanation, "staging runs on port 5433.", [past])
+    assert (type(why), why.sentence, why.others) == (FactExplanation, "staging runs on port 5433.", [past])
     assert len(graph) == 6
     assert len(list(graph.all_facts(history=True))) == 5
     assert graph.to_networkx().number_of_edges() == 4

@@ -283,6 +283,36 @@ def test_login_keeps_the_token_from_others_and_sync_uses_it(member, tmp_path, mo
     assert CliRunner().invoke(rmem, ["sync"]).exit_code != 0
 
 
+def test_a_sync_in_a_clone_brings_what_the_team_knows_of_it_and_says_what_was_refused(member, tmp_path, monkeypatch):
+    ann, bob = member("ann"), member("bob")
+    ann.learn("The cache key holds the tenant")
+    ann.sync()
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for words in ("init -q", f"remote add origin https://{REPOSITORY}.git"):
+        subprocess.run(["git", *words.split()], cwd=clone, check=True)
+    monkeypatch.setenv("RMEM_HOME", str(tmp_path / "cli"))
+    login = ["login", bob.login.url, "--token", bob.token]
+    assert CliRunner().invoke(rmem, login).exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(rmem, ["sync"])
+    assert "run this in a clone" in done.output
+    monkeypatch.chdir(clone)
+    done = CliRunner().invoke(rmem, ["sync"])
+    assert "received 1, of which 1 changed" in done.output
+    assert "run this in a clone" not in done.output
+    with Brain() as brain:
+        future = Note(
+            "From the future", "codebase", author="bob", repository=REPOSITORY, when=time.time() + 10 * 86_400
+        )
+        TeamMemory(brain, author="bob").remember(future)
+    done = CliRunner().invoke(rmem, ["sync", "--json"])
+    (refused,) = json.loads(done.stdout)["refused"]
+    assert refused["id"] == future.id
+    assert "when must not be more than a day after the server's time" in refused["error"]
+    assert "clock" in refused["error"]
+
+
 def test_a_wrong_token_is_refused_and_not_kept(server, tmp_path, monkeypatch):
     monkeypatch.setenv("RMEM_HOME", str(tmp_path))
     done = CliRunner().invoke(rmem, ["login", server.url, "--token", "wrong"])

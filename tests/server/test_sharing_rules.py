@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rmem import Brain
 from rmem.cli.app import rmem
 from rmem.errors import RemoteError
-from rmem.team import known_repositories
+from rmem.team import known_repositories, paths
 from rmem.team.daemon import Daemon
 from rmem.team.event_processor import EventProcessor
 from rmem.team.exchange import changes, document
@@ -325,6 +325,19 @@ def test_a_daemon_goes_on_sharing_after_any_error_and_says_so(member, monkeypatc
     assert "not shared at" not in shown
 
 
+def test_a_daemon_without_a_connection_complains_once(member, caplog):
+    ann = member("ann")
+    ann.at_home()
+    ann.learn("The cache key holds the tenant")
+    keep(Login("http://127.0.0.1:9", "default", member="ann"), ann.token)
+    processor = EventProcessor(ann.brain)
+    with caplog.at_level("WARNING", "rmem"):
+        for _ in range(3):
+            processor.share()
+    assert caplog.messages == []  # attempts within a meeting: a daemon would log them every minute
+    assert paths.log().read_text().count("not shared") == 1
+
+
 class _Failing:
     def __init__(self, daemon):
         self.calls, self._daemon = 0, daemon
@@ -398,9 +411,14 @@ def test_a_workspace_shares_the_repositories_of_its_list_and_status_shows_it(mem
     assert bob.texts() == ["The site is built by Hugo"]
     ann.at_home()
     keep(ann.login, ann.token)
+    ann.sync(REPOSITORY, "github.com/acme/site")  # as a daemon does a minute later
     shown = CliRunner().invoke(rmem, ["status"]).output
     assert "default shares github.com/acme/site; received here: github.com/acme/site" in shown
     assert "1 memories were refused" in shown
+    eve.client.put("/workspaces/default/repositories", json={"shared": None}).raise_for_status()
+    ann.team.reword(refused["id"], "The cache key holds the tenant and the region")
+    ann.sync(REPOSITORY, "github.com/acme/site")
+    assert "refused" not in CliRunner().invoke(rmem, ["status"]).output
 
 
 def test_what_an_administrator_gives_later_comes_with_its_past(member):

@@ -82,11 +82,11 @@ def test_the_page_shows_what_a_session_and_a_prompt_would_be_told_and_what_it_co
     page.get_by_role("heading", name="Rules of the team:").wait_for()
     assert "Run the linter before every commit." in page.locator(".told").first.inner_text()
     assert "Ansible" in page.locator(".told").nth(2).inner_text()
-    page.get_by_text("Nothing would be told.").wait_for(state="detached")
+    page.get_by_text("Nothing would be shown.").wait_for(state="detached")
     page.get_by_label("Prompt").fill("the carrier import fails, where does it live and how often does it retry?")
-    page.get_by_role("button", name="What would be told?").click()
+    page.get_by_role("button", name="What would be shown?").click()
     page.get_by_role("heading", name="Considered").wait_for()
-    assert page.locator(".pill.good", has_text="told").count() >= 1
+    assert page.locator(".pill.good", has_text="shown").count() >= 1
     ledger = page.get_by_role("region", name="Token ledger")
     assert "s-3" in ledger.inner_text()
     picture(page, "coding")
@@ -220,7 +220,7 @@ def test_who_was_told_of_a_memory_is_shown_to_administrators(window, team):
     client = team.client(team.first_token)
     rules = client.get(f"{W}/memories", params={"type": "preference", "agent": "codex"}).json()["memories"]
     page = window.show(f"memory?id={rules[0]['memory_id']}")
-    assert "s-3" in page.get_by_role("region", name="Told").inner_text()
+    assert "s-3" in page.get_by_role("region", name="Shown").inner_text()
 
 
 # Agents and tiers
@@ -298,3 +298,31 @@ def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(chrome, lived, sch
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
     opened.close()
     assert found == []
+
+
+def test_a_page_that_could_not_be_loaded_can_be_tried_again(window):
+    page = window.show("search")
+    page.route("**/workspaces/**", lambda route: route.abort())
+    page.get_by_role("link", name="Health").click()
+    page.get_by_text("The server does not answer. Is it still running?").wait_for()
+    page.unroute("**/workspaces/**")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("heading", name="Health").wait_for()
+
+
+def test_a_memory_is_shown_in_the_direction_of_its_script_and_its_tier_by_name(window, team):
+    text = "שלום עולם, Redis."
+    sent = {"id": "hebrew", "text": text}
+    team.client(team.first_token).post(f"{W}/memories", json=sent).raise_for_status()
+    page = window.show("memory?id=hebrew")
+    shown = page.locator(".text.whole")
+    shown.wait_for()
+    assert shown.evaluate("part => getComputedStyle(part).unicodeBidi") == "plaintext"
+    assert "short-term" in page.locator(".fields").inner_text()
+
+
+def test_an_examination_shows_its_findings(window):
+    page = window.show("health")
+    page.get_by_role("button", name="Examine").click()
+    page.get_by_role("region", name="Findings").wait_for()
+    assert "all readable" in page.get_by_role("region", name="Findings").inner_text()

@@ -127,3 +127,35 @@ def test_a_login_is_told_with_who_and_where_and_without_the_token(server, tmp_pa
     assert entry["detail"] == {"origin": server.url, "workspace": "default"}
     assert token not in json.dumps(entry)
     assert run("--store", str(path), "audit", "verify") == (0, "The audit log is whole.\n")
+
+
+def test_a_log_whose_end_was_cut_off_is_a_problem_to_doctor(trail):
+    path, _ = trail
+    assert finding_of("audit log", path) == {"name": "audit log", "ok": True, "detail": "whole"}
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM audit WHERE n >= 4")
+        connection.execute("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'audit'")
+    finding = finding_of("audit log", path)
+    assert not finding["ok"]
+    assert "its end is cut off: entry 4 and perhaps later ones are missing" in finding["detail"]
+    code, output = run("--store", str(path), "audit", "verify")
+    assert code == 6
+    assert "entry 4 and perhaps later" in output
+    assert run("--store", str(path), "audit", "accept")[0] == 0
+    assert finding_of("audit log", path)["ok"]
+
+
+def finding_of(name, path):
+    code, output = run("--store", str(path), "doctor", "--json")
+    report = json.loads(output)
+    assert code == (0 if report["ok"] else 6)
+    return next(finding for finding in report["findings"] if finding["name"] == name)
+
+
+@pytest.mark.parametrize("words", [["verify"], ["--verify"], ["accept"]])
+def test_where_there_is_no_store_nothing_is_said_to_be_whole(tmp_path, words):
+    code, output = run("--store", str(tmp_path / "none.db"), "audit", *words)
+    assert code != 0
+    assert "there is no store" in output
+    assert "whole" not in output
+    assert not (tmp_path / "none.db").exists()

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from rmem.errors import ConfigError
-from rmem.team.identity import author, repository
+from rmem.team.identity import author, repository, repository_id
 from rmem.team.repository_file import settings_of
 
 
@@ -43,6 +43,63 @@ def clone(tmp_path, monkeypatch):
 def test_all_ways_of_writing_an_address_are_one_repository(clone, address):
     git(clone, "remote", "add", "origin", address)
     assert repository(clone).id == "github.com/acme/etl"
+
+
+# The forms of git's documentation (git help clone, "GIT URLS") and of each service's own clone button.
+ADDRESSES = {
+    "github.com/acme/etl": [
+        "https://GITHUB.com/Acme/etl.git/", "https://www.github.com/acme/etl", "http://github.com:80/acme/etl.git",
+        "git+ssh://git@github.com/acme/etl.git", "ssh+git://git@github.com/acme/etl", "git://github.com:9418/acme/etl.git",
+        "git+https://github.com/acme/etl.git", "ssh://git@github.com:acme/etl.git", "git@GitHub.com:/acme/etl.git/",
+        "org-1234@github.com:acme/etl.git", "https://x-access-token:p@ss@github.com/acme//etl", "ftps://github.com/acme/etl",
+    ],
+    "host.xz/~ann/path/etl": [
+        "ssh://ann@host.xz:2222/~ann/path/etl.git/", "git://host.xz/~ann/path/etl.git", "ann@host.xz:~ann/path/etl.git",
+        "ann@host.xz:/~ann/path/etl.git/",
+    ],
+    "gitlab.com/a/b/c/etl": [
+        "git@gitlab.com:a/b/c/etl.git", "https://oauth2:token@gitlab.com/a/b/c/etl.git",
+        "ssh://git@altssh.gitlab.com:443/a/b/c/etl.git",
+    ],
+    "dev.azure.com/acme/data platform/_git/etl": [
+        "git@ssh.dev.azure.com:v3/acme/Data%20Platform/etl", "https://acme@dev.azure.com/acme/Data%20Platform/_git/etl",
+        "https://acme.visualstudio.com/DefaultCollection/Data%20Platform/_git/etl",
+        "https://acme.visualstudio.com/Data%20Platform/_git/etl",
+        "acme@vs-ssh.visualstudio.com:v3/acme/Data%20Platform/etl",
+    ],
+    "dev.azure.com/acme/etl/_git/etl": [
+        "https://dev.azure.com/acme/_git/etl", "https://acme.visualstudio.com/_git/etl",
+        "git@ssh.dev.azure.com:v3/acme/etl/etl",
+    ],
+    "bitbucket.acme.io/dat/etl": [
+        "https://bitbucket.acme.io/scm/DAT/etl.git", "ssh://git@bitbucket.acme.io:7999/dat/etl.git",
+        "https://ann@bitbucket.acme.io:8443/bitbucket/scm/dat/etl.git",
+    ],
+    "bitbucket.acme.io/~ann/etl": [
+        "https://bitbucket.acme.io/scm/~ann/etl.git", "ssh://git@bitbucket.acme.io:7999/~ann/etl.git",
+    ],
+    "git-codecommit.eu-west-1.amazonaws.com/v1/repos/etl": [
+        "codecommit::eu-west-1://etl", "codecommit::eu-west-1://work@etl",
+        "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/etl",
+        "ssh://KEY@git-codecommit.eu-west-1.amazonaws.com/v1/repos/etl",
+    ],
+    "[2001:db8::1]/acme/etl": ["ssh://git@[2001:db8::1]:2222/acme/etl.git", "https://[2001:db8::1]/acme/etl"],
+    "friendco.de/ann@acme/etl": ["https://friendco.de/Ann@acme/etl.git", "git@friendco.de:Ann@acme/etl.git"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "address"), [(wanted, address) for wanted, several in ADDRESSES.items() for address in several]
+)
+def test_every_service_writes_the_address_of_a_repository_in_its_own_ways(clone, home, wanted, address):
+    git(clone, "remote", "add", "origin", address)
+    assert repository(clone).id == repository_id(address) == wanted
+    assert repository_id(wanted) == wanted
+
+
+@pytest.mark.parametrize("name", ["etl", "../etl.git", "/srv/git/etl.git", "gitlab.com/scm/a/b"])
+def test_what_is_no_address_stays_as_it_is(name):
+    assert repository_id(name) == name
 
 
 def test_a_worktree_is_the_same_repository_on_its_own_branch(clone, tmp_path):

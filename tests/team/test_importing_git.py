@@ -164,6 +164,15 @@ def test_the_names_of_branches_and_lists_of_conflicts_are_no_reasons(brain, hist
     assert texts(brain) == [f"Tried and taken back: Read files with threads (commit {undone[:10]})."]
 
 
+def test_the_end_of_a_range_of_reverted_commits_is_no_reason(brain, history):
+    body = "This reverts commits 24cb8b1..d0abb37 from acme/etl#1840\n\nThreads doubled the memory."
+    history.commit(f'Revert "Read files with threads"\n\n{body}', "etl/carrier.py")
+    import_git(brain, history.root)
+    assert texts(brain) == [
+        "Tried and taken back: Read files with threads (commit 24cb8b1). Why: Threads doubled the memory."
+    ]
+
+
 def test_what_came_back_in_is_no_dead_end(brain, history):
     tried = history.commit("Read parquet files with threads", "etl/carrier.py")
     history.git("revert", "--no-edit", tried)

@@ -19,7 +19,18 @@ from rmem.team.dialects import dialect
 from rmem.team.outcomes import has_failed, headline
 
 sys.path.insert(0, str(Path(__file__).parent / "outputs"))
-from wrapping import AGENTS, claude_code, codex, codex_item, codex_line, gemini, gemini_untrusted, rows
+from wrapping import (
+    AGENTS,
+    claude_code,
+    codex,
+    codex_item,
+    codex_line,
+    copilot,
+    copilot_lately,
+    gemini,
+    gemini_untrusted,
+    rows,
+)
 
 CORPUS = rows()
 TEST = [row for row in CORPUS if row["part"] == "test"]
@@ -61,6 +72,13 @@ def test_what_gemini_marks_as_untrusted_is_judged_like_the_rest():
     for one in TEST:
         plain, marked = (dialect("gemini").read(*told(one)) for told in (gemini, gemini_untrusted))
         assert (marked.failed, marked.output) == (plain.failed, plain.output)
+
+
+def test_both_lines_in_which_copilot_tells_the_exit_code_are_read():
+    for one in TEST:
+        before, lately = (dialect("copilot").read(*told(one)) for told in (copilot, copilot_lately))
+        assert lately.failed is not None
+        assert (lately.failed, lately.output) == (before.failed, before.output)
 
 
 def test_what_hooks_told_gemini_is_no_part_of_the_prompt():
@@ -127,7 +145,7 @@ def test_the_exit_code_of_codex_is_read_from_its_transcript(capture, tmp_path):
 
 @pytest.mark.parametrize("line", [codex_line, codex_item])
 def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path, line):
-    from rmem.team.capture import with_outcome
+    from rmem.team.capture import read_transcript
 
     wrong = []
     for one in TEST:
@@ -136,7 +154,8 @@ def test_every_outcome_of_codex_is_right_where_its_transcript_tells_it(tmp_path,
         call = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": f"call_{one['id']}"}
         transcript.write_text(json.dumps({"type": "response_item", "payload": call}) + "\n" + line(one))
         name, payload = codex(one)
-        event = with_outcome(dialect("codex").read(name, {**payload, "transcript_path": str(transcript)}), 2.0)
+        told = dialect("codex").read(name, {**payload, "transcript_path": str(transcript)})
+        event, _ = read_transcript(told, 2.0)
         if has_failed(event.command, event.output, event.failed) != one["failed"]:
             wrong.append(one["command"])
     assert wrong == []

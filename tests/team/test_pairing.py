@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
+import time
+from datetime import UTC, datetime
 
 import pytest
 
 from rmem import Brain
 from rmem.team.capture import Capture
+from rmem.team.dialects import dialect
 from rmem.team.error_fixes import change_in, command_key, fixed_by
 from rmem.team.events import Event, EventKind
 
@@ -101,6 +105,136 @@ def test_the_same_command_or_a_run_that_has_the_failed_test_is_the_fix(agent, fa
     agent.runs(passed, "1 passed in 0.1s")
     (fix,) = agent.fixes
     assert fix["files"] == ["etl/carrier.py"]
+
+
+FIXING = """*** Begin Patch
+*** Update File: etl/carrier.py
+@@
+-    return row["code"]
++    return row.get("code")
+*** End Patch"""
+DIFF = """--- a/etl/carrier.py
++++ b/etl/carrier.py
+@@ -1,2 +1,2 @@
+ def read(row):
+-    return row["code"]
++    return row.get("code")
+"""
+SCRIPT = """from pathlib import Path
+p = Path("etl/carrier.py")
+s = p.read_text()
+s = s.replace('row["code"]', 'row.get("code")')
+p.write_text(s)
+"""
+BY_SHELL = {
+    "apply_patch": f"apply_patch <<'EOF'\n{FIXING}\nEOF",
+    "apply_patch as an argument": f"apply_patch '{FIXING}'",
+    "apply_patch in a shell": f"bash -lc \"apply_patch <<'EOF'\n{FIXING.replace(chr(34), chr(92) + chr(34))}\nEOF\"",
+    "apply_patch in a folder": "cd etl && apply_patch <<'EOF'\n" + FIXING.replace("etl/", "") + "\nEOF\n",
+    "git apply": f"git apply - <<'EOF'\n{DIFF}EOF",
+    "patch": f"patch -p1 <<'EOF'\n{DIFF}EOF\n",
+    "sed": """sed -i 's/row\\["code"\\]/row.get("code")/' etl/carrier.py""",
+    "sed of macOS": """sed -i '' -e 's|row\\["code"\\]|row.get("code")|g' etl/carrier.py""",
+    "perl": """perl -pi -e 's/row\\["code"\\]/row.get("code")/' etl/carrier.py""",
+    "cat": "cat > etl/carrier.py <<'EOF'\ndef read(row):\n    return row.get(\"code\")\nEOF",
+    "cat, its target last": 'cat <<EOF > etl/carrier.py\ndef read(row):\n    return row.get("code")\nEOF',
+    "tee": "tee etl/carrier.py <<-'EOF' > /dev/null\n\tdef read(row):\n\t    return row.get(\"code\")\n\tEOF",
+    "echo": """echo 'def read(row): return row.get("code")  # > row' >> "etl/carrier.py\"""",
+    "sed of a line": """sed -i '2s/row\\["code"\\]/row.get("code")/' etl/carrier.py""",
+    "sed that replaces a line": """sed -i '2c\\    return row.get("code")' etl/carrier.py""",
+    "a script": f"python3 - <<'PY'\n{SCRIPT}PY",
+    "a script in a file": f"# It's easier this way.\ncat <<'EOF' > fix.py\n{SCRIPT}EOF\npython3 fix.py",
+    "a script as an argument": f"python3 -c '{SCRIPT.replace(chr(39), chr(34) * 3)}'",
+}
+
+
+@pytest.mark.parametrize("how", BY_SHELL)
+def test_an_edit_by_shell_is_the_fix(agent, how):
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.runs(BY_SHELL[how], "")
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    (fix,) = agent.fixes
+    assert fix["files"] == ["etl/carrier.py"]
+    assert 'row.get("code")' in fix["fix"]
+    assert fix["fix"].startswith("changed etl/carrier.py: ")
+    assert "ran `" not in fix["fix"]
+
+
+@pytest.mark.parametrize("how", ["apply_patch", "git apply", "sed", "cat", "a script"])
+def test_a_command_that_edits_and_then_tests_is_both(agent, how):
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    separator = "\n" if "\n" in BY_SHELL[how] else " && "
+    both = f"{BY_SHELL[how]}{separator}pytest tests/test_carrier.py"
+    agent.runs(both.replace(".get(", ".pop("), FAILED, failed=True)
+    agent.runs(both, "1 passed in 0.1s")
+    (fix,) = agent.fixes
+    assert fix["command"] == "pytest tests/test_carrier.py"
+    assert "row.pop(" in fix["fix"]
+    assert "row.get(" in fix["fix"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat etl/carrier.py", "sed -n '1,20p' etl/carrier.py", "grep -rn 'code' . > /tmp/found.txt", "echo done",
+        "git apply --check x.diff", "pytest tests/other.py > out.txt 2>&1",
+        "python3 - <<'PY'\nprint(open('etl/carrier.py').read())\nPY",
+        "cat > /tmp/try.py <<'EOF'\nprint(1)\nEOF", "cat <<'EOF'\n*** Begin Patch\nEOF", "cat > $FILE <<'EOF'\nx\nEOF",
+    ],
+)  # fmt: skip
+def test_what_a_shell_reads_or_writes_elsewhere_is_no_edit(agent, command):
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.runs(command)
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    assert [fix for fix in agent.fixes if "changed" in fix["fix"]] == []
+
+
+def test_an_edit_by_shell_that_failed_is_none(agent):
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.runs(BY_SHELL["git apply"], "error: patch failed: etl/carrier.py:1", failed=True)
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    assert agent.fixes == []
+
+
+def codex_item(number, when, **item):
+    """A line of a transcript, as Codex 0.169 writes it."""
+    moment = datetime.fromtimestamp(when, UTC).isoformat().replace("+00:00", "Z")
+    body = {"type": "item_completed", "thread_id": "t", "turn_id": "u", "item": {"id": number, **item}}
+    return json.dumps({"timestamp": moment, "type": "event_msg", "payload": body}) + "\n"
+
+
+def codex_command(clone, number, when, output, code):
+    command = ["/bin/bash", "-lc", "pytest tests/test_carrier.py"]
+    ended = {"status": "failed" if code else "completed", "aggregated_output": output, "exit_code": code}
+    return codex_item(number, when, type="CommandExecution", command=command, cwd=f"file://{clone}", **ended)
+
+
+@pytest.mark.parametrize("has_hook", [False, True])
+def test_a_patch_of_codex_that_no_hook_reports_is_read_from_its_transcript(brain, clone, tmp_path, has_hook):
+    """Codex 0.169 applies the patch of a shell call itself, without a PostToolUse; that of its own tool has one."""
+    capture, transcript, now = Capture(brain), tmp_path / "rollout.jsonl", time.time()
+    base = {"session_id": "s1", "turn_id": "u", "cwd": str(clone), "transcript_path": str(transcript)}
+    ran = {**base, "tool_name": "Bash", "tool_input": {"command": "pytest tests/test_carrier.py"}}
+    transcript.write_text(codex_command(clone, "call_0", now, FAILED, 1))
+    capture.take(dialect("codex").read("PostToolUse", {**ran, "tool_use_id": "call_0", "tool_response": FAILED}))
+    if has_hook:
+        patched = {
+            **base,
+            "tool_name": "apply_patch",
+            "tool_use_id": "call_1",
+            "tool_input": {"command": FIXING},
+        }
+        capture.take(dialect("codex").read("PostToolUse", {**patched, "tool_response": "Success."}))
+    diff = {"type": "update", "unified_diff": DIFF.partition("carrier.py\n")[2].partition("carrier.py\n")[2]}
+    with transcript.open("a") as file:
+        changes = {str(clone / "etl" / "carrier.py"): diff}
+        file.write(codex_item("call_1", time.time(), type="FileChange", changes=changes, status="completed"))
+        file.write(codex_command(clone, "call_2", time.time(), "1 passed in 0.1s", 0))
+    capture.take(dialect("codex").read("PostToolUse", {**ran, "tool_use_id": "call_2", "tool_response": "1 passed"}))
+    (fix,) = (memory.contents for memory in brain.memories({"type": "error_fix"}))
+    assert fix["fix"] == 'changed etl/carrier.py: `return row["code"]` → `return row.get("code")`'
+    (state,) = capture.sessions.all()
+    assert len(state.edits) == 1
 
 
 def test_a_folder_is_part_of_a_command_however_one_got_there(clone):

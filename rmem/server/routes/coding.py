@@ -36,7 +36,7 @@ from ...team.identity import Repository, author, repository, repository_id
 from ...team.memory import TeamMemory
 from ...team.notes import Experience
 from ...team.sessions import NO_SESSIONS, Sessions, SessionState
-from .. import documents, forms
+from .. import coding_documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, cursor_of, memory_document, parts_of
 from ..exchange import body_schema, json_body, json_response
@@ -84,7 +84,9 @@ def _place(access: Access, named: str | None) -> Repository | str | None:
     return id
 
 
-@router.get("/repositories", response_model=documents.CodingRepositoriesAnswer, summary="Repositories with memories")
+@router.get(
+    "/repositories", response_model=coding_documents.CodingRepositoriesAnswer, summary="Repositories with memories"
+)
 async def repositories(access: Reader) -> Response:
     """Lists the repositories of the newest memories, with their counts. `here` is the one that `rmem ui` runs in."""
     return json_response(await access.read(_repositories, access))
@@ -106,7 +108,9 @@ def _repositories(access: Access) -> Document:
 # What is told
 
 
-@router.get("/briefing", response_model=documents.InjectionAnswer, summary="What a new session would be shown now")
+@router.get(
+    "/briefing", response_model=coding_documents.InjectionAnswer, summary="What a new session would be shown now"
+)
 async def briefing(access: Reader, repository: Named = None) -> Response:
     """Nothing is recorded as shown. `told` is false for lines that do not fit into the budget."""
     return json_response(await access.read(_briefing, access, repository))
@@ -120,7 +124,7 @@ def _briefing(access: Access, named: str | None) -> Document:
 
 @router.post(
     "/injection",
-    response_model=documents.InjectionAnswer,
+    response_model=coding_documents.InjectionAnswer,
     openapi_extra=body_schema(forms.InjectionForm),
     summary="What a prompt or a failed command would be shown now",
 )
@@ -194,7 +198,7 @@ def _injection(sections: list[BriefingSection], budget: int, heading: str = "") 
     }
 
 
-@router.get("/ledger", response_model=documents.LedgerAnswer, summary="What sessions were shown, in tokens")
+@router.get("/ledger", response_model=coding_documents.LedgerAnswer, summary="What sessions were shown, in tokens")
 async def ledger(access: Reader, repository: Named = None) -> Response:
     """Groups the last 30 days by session, latest first. Administrators see all, others what was shown in their name.
     Tokens are estimated from the memories as they are now."""
@@ -240,7 +244,7 @@ def _injected(access: Access, since: float) -> list[AuditEntry]:
 # Sessions
 
 
-@router.get("/replay", response_model=documents.ReplayAnswer, summary="What happened in a session, in its order")
+@router.get("/replay", response_model=coding_documents.ReplayAnswer, summary="What happened in a session, in its order")
 async def replay(
     access: Reader, session: Annotated[str, Query(min_length=1, max_length=512)], agent: str | None = None
 ) -> Response:
@@ -287,7 +291,7 @@ def _event(when: float, kind: str, text: str, memory: Memory | None = None) -> D
 # The review inbox
 
 
-@router.get("/review", response_model=documents.ReviewAnswer, summary="Memories to review")
+@router.get("/review", response_model=coding_documents.ReviewAnswer, summary="Memories to review")
 async def inbox(access: Reader, repository: Named = None, cursor: Cursor = None) -> Response:
     """Pairs that contradict each other or say the same, memories about files that are gone or changed a lot (where the
     clone is on this machine), and statements of yours that may be rules. A page compares at most a hundred memories
@@ -345,7 +349,7 @@ def _next_to_compare(access: Access, where: Filter, cursor: str | None) -> tuple
 
 @router.post(
     "/review",
-    response_model=documents.ReviewedAnswer,
+    response_model=coding_documents.ReviewedAnswer,
     openapi_extra=body_schema(forms.ReviewForm),
     summary="Decide on one of them",
 )

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import checks, config
-from ...graph import Change, Explanation, Fact, Graph, Neighbour, Scope
-from ...graph.graph import memory_of
+from ...graph import Change, Fact, FactExplanation, Graph, Neighbour, Scope
 from ...graph.model import iso
-from .. import documents, forms
+from ...graph.questions import memory_of
+from .. import documents, forms, graph_documents
 from ..access import Access, Role, allowed
 from ..bodies import Document, cursor_of, parts_of
 from ..exchange import body_schema, json_body, json_response
@@ -98,10 +98,9 @@ class PathsParameters(TimedParameters):
     likely: bool = False
 
 
-class TimelineParameters(GraphParameters):
+class TimelineParameters(PagedParameters, GraphParameters):
     entity: Name
     believed: str | None = None
-    limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
 
 
 class BetweenParameters(PagedParameters, GraphParameters):
@@ -153,12 +152,12 @@ async def _answer(access: Access, parameters: GraphParameters, question: Callabl
     return json_response(await access.read(answer))
 
 
-@router.get("", response_model=documents.GraphAnswer, summary="How many facts there are")
+@router.get("", response_model=graph_documents.GraphAnswer, summary="How many facts there are")
 async def size(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(access, parameters, lambda graph: {"facts": len(graph)})
 
 
-@router.get("/facts", response_model=documents.FactsAnswer, summary="What is true, or was")
+@router.get("/facts", response_model=graph_documents.FactsAnswer, summary="What is true, or was")
 async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()]) -> Response:
     """Returns facts true now or at the time `at`, as known at the time `believed`; with `history` also ended ones."""
     named = {"history": parameters.history, "likely": parameters.likely, **parameters.times()}
@@ -179,27 +178,29 @@ async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()])
 
 @router.get(
     "/facts/{fact_id:path}/explain",
-    response_model=documents.FactExplanationAnswer,
+    response_model=graph_documents.FactExplanationAnswer,
     summary="The sentence that states a fact, and other facts of its subject and relation",
 )
 async def explain(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(access, parameters, lambda graph: _explanation(graph.explain(fact_id)))
 
 
-@router.get("/facts/{fact_id:path}", response_model=documents.FactAnswer, summary="One fact")
+@router.get("/facts/{fact_id:path}", response_model=graph_documents.FactAnswer, summary="One fact")
 async def fact(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
     """The id of a fact contains a `#`, which is `%23` in a path."""
     return await _answer(access, parameters, lambda graph: graph.get(fact_id).to_dict())
 
 
 @router.get(
-    "/memories/{memory_id:path}", response_model=documents.FactsOfMemoryAnswer, summary="The facts that a memory states"
+    "/memories/{memory_id:path}",
+    response_model=graph_documents.FactsOfMemoryAnswer,
+    summary="The facts that a memory states",
 )
 async def of_memory(access: Reader, memory_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(access, parameters, lambda graph: {"facts": _to_documents(graph.of_memory(memory_id))})
 
 
-@router.get("/neighbours", response_model=documents.NeighboursAnswer, summary="What is connected with an entity")
+@router.get("/neighbours", response_model=graph_documents.NeighboursAnswer, summary="What is connected with an entity")
 async def neighbours(access: Reader, parameters: Annotated[NeighboursParameters, Query()]) -> Response:
     named = {"direction": parameters.direction, "likely": parameters.likely, **parameters.times()}
 
@@ -216,7 +217,9 @@ async def neighbours(access: Reader, parameters: Annotated[NeighboursParameters,
     return await _answer(access, parameters, question)
 
 
-@router.get("/paths", response_model=documents.PathsAnswer, summary="The shortest ways from one entity to another")
+@router.get(
+    "/paths", response_model=graph_documents.PathsAnswer, summary="The shortest ways from one entity to another"
+)
 async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         found = graph.paths(
@@ -234,17 +237,24 @@ async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()])
 
 
 @router.get(
-    "/timeline", response_model=documents.TimelineAnswer, summary="All that began and ended about an entity, in order"
+    "/timeline",
+    response_model=graph_documents.FactChangesAnswer,
+    summary="All that began and ended about an entity, in order",
 )
 async def timeline(access: Reader, parameters: Annotated[TimelineParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
-        found = graph.timeline(parameters.entity, believed=moment_of(parameters.believed), limit=parameters.limit)
-        return {"changes": [_change(item) for item in found]}
+        found = graph.timeline(
+            parameters.entity,
+            believed=moment_of(parameters.believed),
+            limit=parameters.limit + 1,
+            offset=parameters.offset,
+        )
+        return parameters.page("changes", found, _change)
 
     return await _answer(access, parameters, question)
 
 
-@router.get("/between", response_model=documents.FactChangesAnswer, summary="What changed between two times")
+@router.get("/between", response_model=graph_documents.FactChangesAnswer, summary="What changed between two times")
 async def between(access: Reader, parameters: Annotated[BetweenParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         start, end = moment_of(parameters.start), moment_of(parameters.end)
@@ -258,7 +268,7 @@ async def between(access: Reader, parameters: Annotated[BetweenParameters, Query
 
 @router.get(
     "/contradictions",
-    response_model=documents.ContradictionsAnswer,
+    response_model=graph_documents.ContradictionsAnswer,
     summary="Pairs of facts that cannot both be true at one time",
 )
 async def contradictions(access: Reader, parameters: Annotated[ContradictionsParameters, Query()]) -> Response:
@@ -271,7 +281,7 @@ async def contradictions(access: Reader, parameters: Annotated[ContradictionsPar
     return await _answer(access, parameters, question)
 
 
-@router.get("/query", response_model=documents.MatchesAnswer, summary="The values of the variables of a pattern")
+@router.get("/query", response_model=graph_documents.MatchesAnswer, summary="The values of the variables of a pattern")
 async def query(access: Reader, parameters: Annotated[QueryParameters, Query()]) -> Response:
     """`?who owns ?service, ?service depends on redis`; names of several words may stand in quotes."""
 
@@ -282,7 +292,9 @@ async def query(access: Reader, parameters: Annotated[QueryParameters, Query()])
     return await _answer(access, parameters, question)
 
 
-@router.get("/closure", response_model=documents.ClosureAnswer, summary="All that is reached by one relation alone")
+@router.get(
+    "/closure", response_model=graph_documents.ClosureAnswer, summary="All that is reached by one relation alone"
+)
 async def closure(access: Reader, parameters: Annotated[ClosureParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         found = graph.closure(
@@ -293,7 +305,7 @@ async def closure(access: Reader, parameters: Annotated[ClosureParameters, Query
     return await _answer(access, parameters, question)
 
 
-@router.get("/entities", response_model=documents.EntitiesAnswer, summary="Entities, those of most facts first")
+@router.get("/entities", response_model=graph_documents.EntitiesAnswer, summary="Entities, those of most facts first")
 async def entities(access: Reader, parameters: Annotated[EntitiesParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         return parameters.slice(
@@ -303,14 +315,16 @@ async def entities(access: Reader, parameters: Annotated[EntitiesParameters, Que
     return await _answer(access, parameters, question)
 
 
-@router.get("/relations", response_model=documents.RelationsAnswer, summary="Relations, those of most facts first")
+@router.get(
+    "/relations", response_model=graph_documents.RelationsAnswer, summary="Relations, those of most facts first"
+)
 async def relations(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
     return await _answer(
         access, parameters, lambda graph: {"relations": [_count_document(item) for item in graph.relations()]}
     )
 
 
-@router.get("/important", response_model=documents.ImportantAnswer, summary="Entities by PageRank")
+@router.get("/important", response_model=graph_documents.ImportantAnswer, summary="Entities by PageRank")
 async def important(access: Reader, parameters: Annotated[ImportantParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         return {"entities": [{"name": name, "share": share} for name, share in graph.important(parameters.limit)]}
@@ -320,7 +334,7 @@ async def important(access: Reader, parameters: Annotated[ImportantParameters, Q
 
 @router.get(
     "/communities",
-    response_model=documents.CommunitiesAnswer,
+    response_model=graph_documents.CommunitiesAnswer,
     summary="Groups of entities with many facts among them, the largest first",
 )
 async def communities(access: Reader, parameters: Annotated[CommunitiesParameters, Query()]) -> Response:
@@ -336,7 +350,7 @@ async def communities(access: Reader, parameters: Annotated[CommunitiesParameter
 @router.post(
     "/facts",
     status_code=201,
-    response_model=documents.FactAnswer,
+    response_model=graph_documents.FactAnswer,
     openapi_extra=body_schema(forms.FactForm),
     summary="State a fact",
 )
@@ -349,7 +363,7 @@ async def add(access: Writer, form: Annotated[Document, Depends(json_body(forms.
 @router.post(
     "/facts/{fact_id:path}/end",
     status_code=201,
-    response_model=documents.FactAnswer,
+    response_model=graph_documents.FactAnswer,
     openapi_extra=body_schema(forms.EndForm),
     summary="Say that a fact is no longer true",
 )
@@ -363,7 +377,7 @@ async def end(
 @router.post(
     "/aliases",
     status_code=201,
-    response_model=documents.FactAnswer,
+    response_model=graph_documents.FactAnswer,
     openapi_extra=body_schema(forms.AliasForm),
     summary="Say that two names mean one entity",
 )
@@ -374,7 +388,7 @@ async def alias(access: Writer, form: Annotated[Document, Depends(json_body(form
 @router.post(
     "/relations",
     status_code=201,
-    response_model=documents.FactAnswer,
+    response_model=graph_documents.FactAnswer,
     openapi_extra=body_schema(forms.DeclareForm),
     summary="Say whether a relation has one value at a time or many",
 )
@@ -435,6 +449,6 @@ def _count_document(item: tuple[str, int]) -> Document:
     return {"name": item[0], "facts": item[1]}
 
 
-def _explanation(item: Explanation) -> Document:
+def _explanation(item: FactExplanation) -> Document:
     document = {"fact": item.fact.to_dict(), "sentence": item.sentence, "text": item.text}
     return {**document, "same": _to_documents(item.same), "others": _to_documents(item.others)}

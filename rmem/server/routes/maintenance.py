@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi.responses import StreamingResponse
 
 from ... import checks, config, doctor
 from ...errors import InputError
@@ -24,6 +28,7 @@ from .answers import RUNNING
 
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
 _BINS, _MOST = 10, 200
+_NDJSON = "application/x-ndjson"
 
 
 @router.post(
@@ -115,15 +120,45 @@ async def quality(
     return json_response(await access.read(lambda: report(access.brain.store.feedback(), agent=agent, by=by)))
 
 
-@router.get("/examination", response_model=documents.ExaminationAnswer, summary="Whether the store is sound")
-async def examination(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> Response:
+@router.get(
+    "/examination",
+    response_model=documents.ExaminationAnswer,
+    responses={200: {"content": {_NDJSON: {}}}},
+    summary="Whether the store is sound",
+)
+async def examination(
+    access: Annotated[Access, Depends(allowed(Role.ADMIN))], accept: Annotated[str, Header()] = ""
+) -> Response:
     """Runs `rmem doctor`, which reads the whole store; on the user's own store it also checks hooks and sharing.
-    `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered."""
+    `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered.
+    As application/x-ndjson, lines with `check`, `done` and `total` come before the answer, as the work goes on."""
+    if _NDJSON in accept:
+        return StreamingResponse(_examination_lines(access), media_type=_NDJSON)
     return json_response(await access.read(_examine, access))
 
 
-def _examine(access: Access) -> Document:
-    found = doctor.examine(access.address)
+async def _examination_lines(access: Access) -> AsyncIterator[bytes]:
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[Document]()
+
+    def report_check(name: str, done: int, total: int) -> None:
+        line = {"check": name, "done": done, "total": total}
+        loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    async def examine() -> None:
+        await lines.put(await access.read(_examine, access, report_check))
+
+    work = loop.create_task(examine())
+    work.add_done_callback(lambda _: lines.put_nowait({}))  # the end, also of work that failed
+    try:
+        while line := await lines.get():
+            yield json.dumps(line).encode() + b"\n"
+        await work
+    finally:
+        work.cancel()
+
+
+def _examine(access: Access, on_check: Callable[[str, int, int], None] | None = None) -> Document:
+    found = [*doctor.examine(access.address, on_check), *doctor.check_audit(access.brain.store)]
     if access.service.settings.own_store is not None:
         from ...team import health
         from ...team.install.status import report as state_of_agents

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 
 from ... import checks
+from ...errors import InputError
 from ...models import Memory
 from ...team.admission import Sender, admit
 from ...team.exchange import changes
 from ...team.repositories import Sharing
 from .. import documents, forms
 from ..access import Access, Role, allowed
-from ..bodies import Document
+from ..bodies import MOST_AT_ONCE, Document
 from ..exchange import body_schema, json_body, json_response
 from .answers import RUNNING
 
@@ -55,8 +56,8 @@ async def push(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
     form: Annotated[Document, Depends(json_body(forms.SyncForm, "changes"))],
 ) -> Response:
-    """Idempotent. Each memory is accepted separately: `refused` lists those that were not, with the reason, `memories`
-    those whose stored state differs from what was sent."""
+    """Idempotent. Each memory is accepted separately: `refused` lists those that were not, with the field and the
+    reason, `memories` those whose stored state differs from what was sent. A body holds at most 1,000 of each."""
     return json_response(await access.write(_admitted, access, form))
 
 
@@ -72,4 +73,6 @@ def _admitted(access: Access, form: Document) -> Document:
 def _listed(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise checks.refuse(name, "a list", value)
+    if len(value) > MOST_AT_ONCE:
+        raise InputError(f"{name} must hold at most {MOST_AT_ONCE} entries, got {len(value):,}", field=name)
     return value

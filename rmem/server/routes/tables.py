@@ -60,7 +60,7 @@ class Statement(BaseModel):
     timeout_ms: StrictInt | None = Field(None, ge=1, description="No longer than the server allows.")
 
 
-class Columns(BaseModel):
+class IngestBody(BaseModel):
     """Rows to append, as columns of equal length. The table is made if there is none."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -224,7 +224,7 @@ def drop_table(table: TableName, access: Writer) -> Response:
     "/tables/{table}/ingest",
     responses={**RUNNING, 200: {"model": IngestedAnswer}},
     openapi_extra=_body(
-        application__json=Columns.model_json_schema(),
+        application__json=IngestBody.model_json_schema(),
         **{NDJSON.replace("/", "__"): {"type": "string"}, ARROW.replace("/", "__"): {"type": "string"}},
     ),
 )

@@ -38,6 +38,23 @@ export async function ask(path, {method = "GET", body, headers = {}, accept} = {
 export const get = async (path, parameters) => (await ask(path + query(parameters))).json();
 export const send = async (method, path, body) => (await ask(path, {method, body})).json();
 
+/** The lines of a long answer, as they come. */
+async function* lines(path) {
+  const answer = await ask(path, {accept: "application/x-ndjson"});
+  let rest = "";
+  try {
+    for (const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
+      const {value, done} = await reader.read();
+      const whole = (rest + (value ?? "")).split("\n");
+      rest = whole.pop();
+      for (const line of whole) yield JSON.parse(line);
+      if (done) return;
+    }
+  } catch (error) {
+    throw error instanceof TypeError ? new Failed(0, t`The server does not answer. Is it still running?`) : error;
+  }
+}
+
 function query(parameters) {
   const told = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters ?? {})) {
@@ -66,5 +83,6 @@ export class Workspace {
   get(rest, parameters) { return get(this.path(rest), parameters); }
   send(method, rest, body) { return send(method, this.path(rest), body); }
   ask(rest, options) { return ask(this.path(rest), options); }
+  lines(rest) { return lines(this.path(rest)); }
   memory(id) { return `memories/${encodeURIComponent(id)}`; }
 }

@@ -55,7 +55,7 @@ async function show() {
     await page.show({content, parameters, workspace: chosen, address, note,
       isCurrent: () => mine === showing});
   } catch (error) {
-    if (error.status !== 401 && mine === showing) replace(content, problem(error));
+    if (error.status !== 401 && mine === showing) replace(content, problem(error), h("button", {onclick: () => show()}, t`Try again`));
   }
 }
 

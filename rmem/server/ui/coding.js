@@ -6,7 +6,7 @@ import {card} from "./search.js";
 import {t} from "./text.js";
 
 export const title = t`Coding agents`;
-const VIEWS = {told: [t`Told now`, drawTold], inbox: [t`Review inbox`, drawInbox], sessions: [t`Sessions`, drawSessions],
+const VIEWS = {told: [t`Shown now`, drawTold], inbox: [t`Review inbox`, drawInbox], sessions: [t`Sessions`, drawSessions],
   fixes: [t`Errors and fixes`, drawFixes]};
 
 export async function show(page) {
@@ -51,10 +51,10 @@ async function drawTold(part, repository, {workspace, address, isCurrent}) {
         replace(result, problem(error));
       }
     }}, field(t`Prompt`, prompt), h("details", null, h("summary", null, t`Or a command that fails`), field(t`Command`, command),
-      field(t`Its output`, output)), h("button", {class: "main"}, t`What would be told?`), result),
+      field(t`Its output`, output)), h("button", {class: "main"}, t`What would be shown?`), result),
     h("h2", null, t`Token ledger`), h("p", {class: "note"},
-      t`In the last ${ledger.days} days about ${count(ledger.tokens)} tokens were told in ${plural(ledger.sessions.length, t`session`, t`sessions`)}.`),
-    ledger.sessions.length > 0 && table([t`last told`, t`agent`, t`session`, t`who`, t`memories`, t`tokens`],
+      t`In the last ${ledger.days} days about ${count(ledger.tokens)} tokens were shown in ${plural(ledger.sessions.length, t`session`, t`sessions`)}.`),
+    ledger.sessions.length > 0 && table([t`last shown`, t`agent`, t`session`, t`who`, t`memories`, t`tokens`],
       ledger.sessions.map(one => [when(one.time), one.agent, h("a", {href: address("coding",
         {repository, view: "sessions", session: one.session})}, one.session), one.who, count(one.memories),
       count(one.tokens)]), t`Token ledger`));
@@ -62,7 +62,7 @@ async function drawTold(part, repository, {workspace, address, isCurrent}) {
 
 /** What would be told: every line with its tokens, and those that the budget has no room for. */
 function injection(found, address) {
-  if (!found.sections.length) return h("p", null, t`Nothing would be told.`);
+  if (!found.sections.length) return h("p", null, t`Nothing would be shown.`);
   return [h("p", {class: "note"}, t`About ${count(found.tokens)} tokens; ${count(found.characters)} of ${count(found.budget)} characters.`),
     h("div", {class: "card"}, found.sections.map(one => [one.title && h("h3", null, one.title),
       h("ul", {class: "told"}, one.lines.map(line => h("li", {class: !line.told && "left"},
@@ -73,7 +73,7 @@ function injection(found, address) {
 
 const considered = (found, address) => [h("h3", null, t`Considered`), found.considered.length ?
   found.considered.map(one => card(one.memory, address, {before: [h("span", {class: `pill ${one.told ? "good" : ""}`},
-    one.told ? t`told` : t`not told`), h("span", null, t`relevance ${one.relevance.toFixed(2)}, from ${found.bar} on it is told`),
+    one.told ? t`shown` : t`not shown`), h("span", null, t`relevance ${one.relevance.toFixed(2)}, from ${found.bar} on it is shown`),
   one.stale && h("span", {class: "bad"}, one.stale)]})) : h("p", {class: "note"}, t`Nothing: it does not read like work, or nothing is near it.`)];
 
 // The inbox: every item has actions, each with a key.
@@ -93,7 +93,7 @@ async function drawInbox(part, repository, {workspace, address, isCurrent}) {
   };
   const listed = () => [
     ...found.contradictions.map(one => ({kind: t`Contradiction`, ...pair(one)})),
-    ...found.waiting.map(one => ({kind: t`A rule?`, why: t`You said it; nobody is told of it yet.`, memories: [one], actions: [
+    ...found.waiting.map(one => ({kind: t`A rule?`, why: t`You said it; it is shown to nobody yet.`, memories: [one], actions: [
       ["a", t`Accept as a rule`, () => decide("accept", one.memory_id)], ["f", t`Forget`, () => forget(one)]]})),
     ...found.out_of_date.map(one => ({kind: t`May be out of date`, why: one.why, memories: [one.memory], actions: [
       ["x", t`It still holds`, () => decide("dismiss", one.memory.memory_id, {why: one.why})],
@@ -111,7 +111,7 @@ async function drawInbox(part, repository, {workspace, address, isCurrent}) {
   function draw() {
     further.hidden = !found.next_cursor;
     left.textContent = `${items.length ? t`${plural(items.length, t`thing`, t`things`)} to look at.` :
-      t`Nothing contradicts, nothing is doubled or out of date, and no rule waits.`} ${found.next_cursor ?
+      t`Nothing contradicts, nothing is doubled or out of date, and no rule waits.`} ${found.next_cursor && compared ?
       t`The newest ${count(compared)} that people and agents wrote were compared.` : ""}`;
     at = Math.max(0, Math.min(at, items.length - 1));
     replace(list, items.map((item, number) => h("section", {class: "item", tabindex: -1, "aria-current": number === at && "true",

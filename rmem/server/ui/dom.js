@@ -39,6 +39,10 @@ export function replace(element, ...children) {
 
 export const problem = error => h("p", {class: "problem", role: "alert"}, error.message);
 
+/** How far something is. */
+export const progress = (text, done, total) =>
+  h("p", {class: "note"}, h("progress", {max: total, value: done, "aria-label": text}), " ", text);
+
 /** A line for as long as something takes; after two seconds it counts them. */
 export function waiting(text) {
   const line = h("p", {class: "note", role: "status"}, text), seconds = h("span", {"aria-hidden": "true"}), began = Date.now();

@@ -1,7 +1,7 @@
 // The state of the store: what it holds, what can be restored, and who did what.
 
 import {get} from "./api.js";
-import {bytes, count, day, h, plural, replace, say, table, told, waiting, when} from "./dom.js";
+import {bytes, count, day, h, plural, progress, replace, say, table, told, waiting, when} from "./dom.js";
 import {byTier, lines, shares} from "./chart.js";
 import {t} from "./text.js";
 
@@ -40,10 +40,17 @@ export async function show({content, workspace, address, isCurrent}) {
       t`What rmem doctor finds, and how fast the server answers. It reads all of the store.`),
     h("button", {onclick: async () => {
       replace(result, waiting(t`Examining…`));
-      const {findings, latencies} = await workspace.get("examination").catch(error => {
+      let answer;
+      try {
+        for await (const line of workspace.lines("examination")) {
+          answer = line;
+          if (line.check) replace(result, progress(t`Examining ${line.check}…`, line.done, line.total));
+        }
+      } catch (error) {
         replace(result);
         throw error;
-      });
+      }
+      const {findings, latencies} = answer;
       replace(result, table([t`examined`, t`state`, t`detail`], findings.map(one => [one.name,
         h("span", {class: one.ok ? "" : "bad"}, one.ok ? t`sound` : t`not sound`), one.detail]), t`Findings`),
       table([t`route`, t`half within`, t`95 % within`, t`99 % within`], latencies.map(one => [`${one.method} ${one.route}`,

@@ -1,7 +1,7 @@
 // One memory: its text and fields, versions, where it comes from and who was told, what stands around it, contradicts it or
 // says the same, the facts that it says; edit, pin, restore, forget.
 
-import {confirmed, field, h, marked, plural, problem, replace, say, table, told, when} from "./dom.js";
+import {confirmed, field, h, marked, plural, problem, replace, say, table, TIERS, told, when} from "./dom.js";
 import {card} from "./search.js";
 import {t} from "./text.js";
 
@@ -55,19 +55,19 @@ export async function show({content, parameters, workspace, address, isCurrent})
   function held(one) {
     return {text: one.text, about: [h("a", {href: address("memory", {id: one.memory_id})}, one.memory_id),
       h("time", null, when(one.timestamp)), one.memory_id === id && h("span", {class: "pill"}, t`this one`),
-      h("span", {class: "pill"}, one.tags.state ?? ""), workspace.mayWrite && one.tags.state === "superseded" &&
+      one.tags.state && h("span", {class: "pill"}, one.tags.state), workspace.mayWrite && one.tags.state === "superseded" &&
       h("button", {onclick: () => restore(one.memory_id)}, t`Restore`)]};
   }
 
   function earlier(one) {
     return {text: one.text, about: [h("span", {class: "pill"}, t`before an edit`), h("time", null, t`until ${when(one.until)}`),
-      workspace.mayWrite && h("button", {onclick: () => change({text: one.text}, true).catch(error => say(error.message))}, t`Restore`)]};
+      workspace.mayWrite && h("button", {onclick: () => change({text: one.text}, true, t`Restored.`).catch(error => say(error.message))}, t`Restore`)]};
   }
 
-  async function change(changes, keepEarlier) {
+  async function change(changes, keepEarlier, done = t`Changed.`) {
     await workspace.ask(workspace.memory(id) + (keepEarlier ? "" : "?keep_earlier=false"),
       {method: "PATCH", headers: {"If-Match": tag}, body: changes});
-    say(t`Changed.`);
+    say(done);
     await again();
   }
 
@@ -100,7 +100,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
     return [
       [t`id`, h("code", null, memory.memory_id)], [t`type`, data.memory_type], [t`agent`, memory.agent_id],
       [t`time`, when(memory.timestamp)], [t`remembered`, when(data.creation_time)],
-      [t`importance`, data.importance_score.toFixed(2)], [t`tier`, memory.tier],
+      [t`importance`, data.importance_score.toFixed(2)], [t`tier`, TIERS[memory.tier] ?? memory.tier],
       [t`recalled`, data.retrieval_count ? t`${data.retrieval_count} times, last ${when(data.last_access_time)}` : t`never`],
       memory.session && [t`session`, h("a", {href: address("timeline", {session: memory.session})}, memory.session)],
       memory.actor && [t`actor`, memory.actor], memory.place && [t`place`, memory.place], [t`step`, memory.step_number],
@@ -191,8 +191,8 @@ export async function show({content, parameters, workspace, address, isCurrent})
     const heard = entries.filter(entry => TOLD.includes(entry.action)), done = entries.filter(entry => !TOLD.includes(entry.action));
     replace(past, done.length > 0 && [h("h2", null, t`Who did what with it`), table([t`time`, t`who`, t`action`, t`fields`],
       done.map(entry => [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), t`History`)],
-    heard.length > 0 && [h("h2", null, t`Who was told, and when`), table([t`time`, t`who`, t`how`, t`agent`, t`session`],
-      heard.map(entry => [when(entry.time), entry.who, entry.action, entry.detail.agent ?? "", entry.detail.session ?? ""]), t`Told`)]);
+    heard.length > 0 && [h("h2", null, t`Who was shown it, and when`), table([t`time`, t`who`, t`how`, t`agent`, t`session`],
+      heard.map(entry => [when(entry.time), entry.who, entry.action, entry.detail.agent ?? "", entry.detail.session ?? ""]), t`Shown`)]);
   }
 }
 

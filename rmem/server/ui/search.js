@@ -187,6 +187,8 @@ export async function show({content, parameters, workspace, address, note, isCur
       table([t`time`, t`who`, t`settings`, t`questions`, ...named, t`relevance off by`], [...runs].reverse().slice(0, 20).map(one =>
         [when(one.time), one.who, one.settings, count(one.questions), ...named.map(name => percent(one.measures[name])),
           percent(one.reliability.error)]), t`Runs`),
+      last.reliability.bins.length > 0 && h("p", {class: "note"},
+        t`From left to right the relevance that was said in the last run, upwards the share that was right. On the dashed line both agree.`),
       last.reliability.bins.length > 0 && lines(t`Reliability of the last run: relevance that was said, and the share that was right`,
         [{name: t`last run`, points: last.reliability.bins.map(bin => [bin.said, bin.right])}],
         {...unit, name: t`relevance that was said`}, unit, [[0, 0], [1, 1]])]);

@@ -37,7 +37,7 @@ export async function show({content, parameters, workspace, address, note, isCur
       asked.session && h("button", {onclick: () => { asked.session = ""; refresh(); }}, t`Session ${asked.session} ✕`)),
     chart,
     h("div", {class: "row wide"}, field(t`As of`, slider, t`What was known then: drag to the left to go back.`), known),
-    h("div", {class: "row"}, h("label", null, live, " ", t`Live: what is written, recalled and told right now`)), feed, list);
+    h("div", {class: "row"}, h("label", null, live, " ", t`Live: what is written, recalled and shown to agents right now`)), feed, list);
 
   function position(time) { return Math.round(1000 * (Number(time) - first) / (last - first)); }
 

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...index import segments
 from ...index.recall_index import RecallIndex
-from ...index.segments import Segment
+from ...index.segments import CODES, WORD_CODES, Segment
 
 log = logging.getLogger(__name__)
 
 SEGMENT_FROM = 2048  # rows after the last segment that make a new one
 SEGMENT_BULK = 16_384  # the same during bulk writes
 CHANGES_FROM = 8192  # changes since the oldest segment after which all are packed again
+UNREAD_FROM = 65_536  # rows of an index from which on the codes of its vectors are read when they are needed
 CHANGES_KEPT = 4096  # entries of the change log that are kept for other processes
+
+
+Span = tuple[int, int, int, int]
+"""first_seq, last_seq, rows, changes."""
 
 
 class SegmentOwner(NamedTuple):
@@ -43,9 +49,6 @@ class SegmentOwner(NamedTuple):
 
 
 MEMORIES = SegmentOwner("segments", "segment_arrays")
-
-Span = tuple[int, int, int, int]
-"""first_seq, last_seq, rows, changes."""
 
 
 def chain_of(connection: sqlite3.Connection, owner: SegmentOwner = MEMORIES) -> list[Span]:
@@ -79,19 +82,41 @@ class Loaded(NamedTuple):
     row: int
     changes: int | None  # None if there are no rows
     distrusted: int | None  # first_seq of the first segment that cannot be used
+    left: Mapping[str, Sequence[Span]] = {}  # arrays that were left in the file, and their segments
 
 
 def load(connection: sqlite3.Connection, index: RecallIndex, dimension: int | None) -> Loaded:
-    """Fill an empty index of memories from their segments."""
+    """Fill an empty index of memories from their segments. The codes of many vectors, of memories and of words, stay in
+    the file until they are needed, unless some have no sign bits: these are computed from the codes."""
+    chain = chain_of(connection)
+    rows = sum(span[2] for span in chain)
+    left = {name for name in (CODES, WORD_CODES) if rows >= UNREAD_FROM and _all_have_signs(connection, chain, name)}
+
+    def is_wanted(name: str) -> bool:
+        return name not in left and not (name.startswith("words.") and index.vocabulary.is_full)
 
     def absorb(segment: Segment) -> None:
-        codes = segment.arrays.get("vectors.codes")
-        if codes is not None and dimension is not None and codes.shape[1] != dimension:
-            raise segments.BadSegment(f"its vectors have {codes.shape[1]} numbers, those of the store {dimension}")
+        found = segments.dimension_of(segment)
+        if found is not None and dimension is not None and found != dimension:
+            raise segments.BadSegment(f"its vectors have {found} numbers, those of the store {dimension}")
+        for name, vectors in ((CODES, index.vectors), (WORD_CODES, index.vocabulary.vectors)):
+            centre = segment.arrays.get(name.replace("codes", "centre"))
+            known = None if vectors is None else vectors.centre
+            if name in left and centre is not None and known is not None and not np.array_equal(centre, known):
+                span = segment.first_seq, segment.last_seq, segment.rows, segment.changes
+                segment.arrays[name] = read_array(connection, span, name)
         segments.absorb(index, segment)
 
-    index.reserve(sum(span[2] for span in chain_of(connection)) + segments.SPARE_ROWS)
-    return load_chain(connection, absorb)
+    index.reserve(rows + segments.SPARE_ROWS)
+    loaded = load_chain(connection, absorb, wanted=is_wanted)
+    return loaded._replace(left={name: [span for span in chain if span[1] <= loaded.row] for name in left})
+
+
+def _all_have_signs(connection: sqlite3.Connection, chain: Sequence[Span], name: str) -> bool:
+    """Whether all segments have the sign bits of some codes."""
+    signs = name.replace("codes", "signs")
+    found = connection.execute("SELECT first_seq FROM segment_arrays WHERE name = ?", (signs,)).fetchall()
+    return {first_seq for first_seq, *_ in chain} <= {first_seq for (first_seq,) in found}
 
 
 def load_chain(
@@ -99,6 +124,7 @@ def load_chain(
     absorb: Callable[[Segment], None],
     sound: Callable[[Segment], bool] | None = None,
     owner: SegmentOwner = MEMORIES,
+    wanted: Callable[[str], bool] | None = None,
 ) -> Loaded:
     """Pass the segments to `absorb` one after the other, up to the first unusable one."""
     chain = chain_of(connection, owner)
@@ -106,7 +132,7 @@ def load_chain(
     row = 0
     for span in chain:
         try:
-            absorb(read(connection, span, sound, owner))
+            absorb(read(connection, span, sound, owner, wanted))
         except segments.BadSegment as error:
             log.warning("segment %d-%d is rebuilt from the rows: %s", span[0], span[1], error)
             return Loaded(row, min(known, default=None), span[0])
@@ -121,13 +147,20 @@ def read(
     span: Span,
     sound: Callable[[Segment], bool] | None = None,
     owner: SegmentOwner = MEMORIES,
+    wanted: Callable[[str], bool] | None = None,
 ) -> Segment:
-    """Read and check one segment; BadSegment if it is unusable."""
+    """Read and check one segment, or only those of its arrays whose names are `wanted`; BadSegment if it is
+    unusable."""
     own = f"{owner.own} AND first_seq = ?"
     (head,) = connection.execute(f"SELECT head FROM {owner.segments} WHERE {own}", span[:1]).fetchone()
     stored = connection.execute(f"SELECT name, rowid FROM {owner.arrays} WHERE {own}", span[:1]).fetchall()
-    arrays = {name: _blob(connection, owner, rowid) for name, rowid in stored}
-    return segments.read(*span, head, arrays, sound)
+    arrays = {name: _blob(connection, owner, rowid) for name, rowid in stored if wanted is None or wanted(name)}
+    return segments.read(*span, head, arrays, sound, wanted)
+
+
+def read_array(connection: sqlite3.Connection, span: Span, name: str) -> npt.NDArray[Any]:
+    """Read one array of one segment of memories; BadSegment if it is unusable."""
+    return read(connection, span, lambda _: True, wanted=name.__eq__).arrays[name]
 
 
 def _blob(connection: sqlite3.Connection, owner: SegmentOwner, rowid: int) -> bytes:

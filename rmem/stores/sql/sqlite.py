@@ -86,7 +86,9 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._file = SqliteFile(self.path, durability, checks.number("busy_timeout", busy_timeout, low=0))
         self._writer = GroupWriter(self._file, self.touches, self.dialect.touch)
         self._snapshot = _Snapshot()
-        self._follower = FileFollower(self.index, self.vault, self.codec, self.use_keys)
+        self._follower = FileFollower(
+            self.index, self.vault, self.codec, self.use_keys, self._in_snapshot, self.vectors_at
+        )
         self._unpacked_rows: int | None = None  # rows and changes after the last segment; None before the first write
         watch(self)
 
@@ -231,11 +233,22 @@ class SqliteRecordStore(SqlRecords, Forking):
         with self._file.snapshot() as connection:
             self._snapshot.connection = connection
             try:
+                self.index.read_codes()  # which the first question left in the file
                 done = work()
             finally:
                 self._snapshot.connection = None
         self._heal()
         return done
+
+    @contextmanager
+    def _in_snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Borrow a connection whose reads all see one snapshot: that of this thread, if it has one."""
+        held = self._snapshot.connection
+        if held is not None:
+            yield held
+            return
+        with self._file.snapshot() as connection:
+            yield connection
 
     def filtered_rows(self, where: Filter) -> FilteredRows:
         with self.index.lock:  # so that no other thread updates the index beyond the snapshot
@@ -253,7 +266,7 @@ class SqliteRecordStore(SqlRecords, Forking):
             if self._follower.is_at(read_state(connection)):
                 return
         with self.index.lock, self._file.snapshot() as connection:
-            self._follower.follow(connection)
+            self._follower.follow(connection, read_state(connection))
         self._heal()
 
     def _heal(self) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ...crypto.vault import Vault
 from ...errors import StoreError
-from ...index import segments
+from ...index import bits, segments
 from ...index.recall_index import IndexRow, RecallIndex
 from ..indexed import derive, index_row
 from ..packing import Codec
@@ -44,7 +48,15 @@ def read_state(connection: sqlite3.Connection) -> FileState:
 class FileFollower:
     """Brings an index to the state of a file. Callers hold the index's lock."""
 
-    def __init__(self, index: RecallIndex, vault: Vault, codec: Codec, use_keys: Callable[[RecallIndex], None]) -> None:
+    def __init__(
+        self,
+        index: RecallIndex,
+        vault: Vault,
+        codec: Codec,
+        use_keys: Callable[[RecallIndex], None],
+        snapshot: Callable[[], AbstractContextManager[sqlite3.Connection]],
+        vectors_at: Callable[[npt.NDArray[np.int64], int], bits.Matrix],
+    ) -> None:
         self.index = index
         self.seen = FileState(0, 0, 0)
         self.loaded = False
@@ -52,6 +64,7 @@ class FileFollower:
         self._vault = vault
         self._codec = codec
         self._use_keys = use_keys
+        self._snapshot, self._vectors_at = snapshot, vectors_at
 
     def is_at(self, state: FileState) -> bool:
         """Whether the index is at this state of the file."""
@@ -66,11 +79,12 @@ class FileFollower:
         if self.loaded and self.index.whole and self.seen.is_after(now):
             snapshot.execute("ROLLBACK")
             snapshot.execute("BEGIN")
-        self.follow(snapshot)
+            now = read_state(snapshot)
+        self.follow(snapshot, now)
 
-    def follow(self, connection: sqlite3.Connection) -> None:
-        """Read new rows and changes into the index; rebuild it if that is not possible."""
-        now = read_state(connection)
+    def follow(self, connection: sqlite3.Connection, now: FileState) -> None:
+        """Read the rows and changes of a snapshot, which has the state `now`, into the index; rebuild it if that is not
+        possible."""
         self._vault.follow(data_keys.read(connection))
         known = connection.execute("SELECT value FROM notes WHERE key = 'dimension'").fetchone()
         dimension = None if known is None else int(known[0])
@@ -78,7 +92,7 @@ class FileFollower:
             not self.loaded
             or not self.index.whole
             or now.generation != self.seen.generation
-            or self.seen.change + 1 < _first_change(connection, now)
+            or (now.change != self.seen.change and self.seen.change + 1 < _first_change(connection, now))
         )
         with self.index.changing(anew=anew):
             seen = self._load(connection, now, dimension) if anew else self.seen
@@ -87,17 +101,20 @@ class FileFollower:
             while last < now.row:
                 batch, last = self._read_rows(connection, last, now.row, dimension)
                 self.index.extend(batch)
-            since = (seen.change,)
-            moved = connection.execute(
-                "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", since
-            ).fetchall()
-            if moved:
-                self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
-            for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", since):
-                self.index.kill(seq)
+            if now.change != seen.change:
+                self._follow_changes(connection, seen.change, dimension)
             if self.index.is_mostly_dead:
                 self.index.adopt(segments.compact_copy(self.index))
             self.seen, self.loaded = now, True
+
+    def _follow_changes(self, connection: sqlite3.Connection, since: int, dimension: int | None) -> None:
+        moved = connection.execute(
+            "SELECT seq, tier FROM changes WHERE n > ? AND tier IS NOT NULL ORDER BY n", (since,)
+        ).fetchall()
+        if moved:
+            self.index.move(moved, rows.moved_vectors(connection, moved, dimension))
+        for (seq,) in connection.execute("SELECT seq FROM changes WHERE n > ? AND tier IS NULL ORDER BY n", (since,)):
+            self.index.kill(seq)
 
     def add_written(self, before: FileState, after: FileState, added: Iterable[IndexRow]) -> None:
         """Add the rows that a write of this process appended between two states, if the index was at the first."""
@@ -122,7 +139,52 @@ class FileFollower:
             self.index.clear()
             loaded = cache.Loaded(0, None, 1)
         self.distrusted = loaded.distrusted
+        self._attach_codes(loaded.left)
         return FileState(loaded.row, now.change if loaded.changes is None else loaded.changes, now.generation)
+
+    def _attach_codes(self, left: Mapping[str, Sequence[cache.Span]]) -> None:
+        """Let the index read the codes that were left in the file: those of some rows from their vectors, and those of
+        some words by embedding them."""
+        columns, vectors, vocabulary = self.index.columns, self.index.vectors, self.index.vocabulary
+        if vectors is not None and segments.CODES in left:
+            dimension, parts = vectors.dimension, [(span, slice(None)) for span in left[segments.CODES]]
+            vectors.unread = self._unread_codes(
+                vectors, segments.CODES, parts, lambda rows: self._vectors_at(columns["seq"][rows], dimension)
+            )
+        if vocabulary.vectors is not None and segments.WORD_CODES in left:
+            chosen = list(zip(left[segments.WORD_CODES], vocabulary.from_segments, strict=False))
+            vocabulary.vectors.unread = self._unread_codes(
+                vocabulary.vectors, segments.WORD_CODES, chosen, vocabulary.embed
+            )
+
+    def _unread_codes(
+        self,
+        vectors: bits.VectorColumns,
+        name: str,
+        parts: Sequence[tuple[cache.Span, Any]],
+        read_vectors: Callable[[bits.RowNumbers], bits.Matrix],
+    ) -> bits.UnreadCodes:
+        """Return how to read the codes of all rows from some rows of the segments, or from the vectors if others have
+        replaced these segments."""
+        size = vectors.size
+
+        def read_all() -> Iterator[npt.NDArray[np.int8]]:
+            done = 0
+            with self._snapshot() as connection:
+                known = set(cache.chain_of(connection))
+                for span, rows in parts if all(span in known for span, _ in parts) else ():
+                    try:
+                        codes = cache.read_array(connection, span, name)[rows]
+                    except segments.BadSegment as error:
+                        log.warning("segment %d-%d is rebuilt from the rows: %s", span[0], span[1], error)
+                        self.distrusted = span[0]
+                        break
+                    yield codes
+                    done += len(codes)
+                for start in range(done, size, _READ_AHEAD):
+                    yield bits.encode(read_vectors(np.arange(start, min(size, start + _READ_AHEAD))))[0]
+
+        return bits.UnreadCodes(size, vectors.dimension, read_vectors, read_all, self.index.lock)
 
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None

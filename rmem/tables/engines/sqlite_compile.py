@@ -15,7 +15,7 @@ from ..sql.scope import Source, fold_name, shown
 from .base import StaleCatalogueError
 from .sqlite_aggregates import single_row
 from .sqlite_expressions import ExpressionSql
-from .sqlite_functions import Udf
+from .sqlite_functions import MAX_ARGUMENTS, Udf
 from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
 from .sqlite_storage import collation, has_limits
@@ -62,6 +62,8 @@ class Compiler:
         return f"?{number}"
 
     def call(self, udf: Udf, arguments: Sequence[str]) -> str:
+        if len(arguments) > MAX_ARGUMENTS:
+            raise SqlError(f"cannot pass more than {MAX_ARGUMENTS} arguments to a function")
         self.udfs[udf.name] = udf
         return f"{udf.name}({', '.join(arguments)})"
 

@@ -3,8 +3,9 @@ tables and aliases have names of our own, functions are those of the registry.""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
@@ -28,7 +29,7 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
-from .sqlite_functions import Native, natives, scalar
+from .sqlite_functions import MAX_ARGUMENTS, Native, natives, scalar
 from .sqlite_storage import (
     collation,
     fit_limits,
@@ -160,15 +161,17 @@ class ExpressionSql:
         return self.fit_sql(self.sql_as(inner, kind), kind, node.meta["limits"])
 
     def _array(self, node: exp.Array) -> str:
+        """Compile an array as one call, or as calls that join the arrays of others."""
         kind = type_of(node)
         inner = element(kind)
         items = [self.sql_as(item, inner) for item in node.expressions]
+        parts = [self._variadic(f"array({len(part)})", part, inner, kind, _BUILD) for part in _split(items)]
+        while len(parts) > 1:
+            parts = [self._variadic(f"joined({len(part)})", part, kind, kind, _JOIN) for part in _split(parts)]
+        return parts[0]
 
-        def build(*values: Any) -> list[Any]:
-            return list(values)
-
-        udf = scalar(f"array({len(items)})", (inner,) * len(items), kind, Native(build, strict=False))
-        return self.compiler.call(udf, items)
+    def _variadic(self, key: str, items: Sequence[str], takes: str, gives: str, run: Native) -> str:
+        return self.compiler.call(scalar(key, (takes,) * len(items), gives, run), items)
 
     def _bracket(self, node: exp.Bracket) -> str:
         kind = type_of(node.this)
@@ -192,16 +195,14 @@ class ExpressionSql:
         return self._call_sql(call, [node.this, node.expression])
 
     def _long_sum(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
-        """Compile a long sum as one call, because SQLite limits the nesting of calls."""
-        runs = [natives[f"{sign}({kind}, {kind})"].run for sign in signs]
-
-        def fold(first: Any, *others: Any) -> Any:
-            for run, other in zip(runs, others, strict=True):
-                first = run(first, other)
-            return first
-
-        udf = scalar(f"fold({''.join(signs)})", (kind,) * len(parts), kind, Native(fold))
-        return self.compiler.call(udf, [self.sql_as(part, kind) for part in parts])
+        """Compile a long sum as few calls, because SQLite limits the nesting of calls."""
+        found, *others = [self.sql_as(part, kind) for part in parts]
+        for start in range(0, len(others), MAX_ARGUMENTS - 1):
+            end = start + MAX_ARGUMENTS - 1
+            run = Native(_fold([natives[f"{sign}({kind}, {kind})"].run for sign in signs[start:end]]))
+            key = f"fold({''.join(signs[start:end])})"
+            found = self._variadic(key, [found, *others[start:end]], kind, kind, run)
+        return found
 
     def _call_sql(self, call: FunctionCall, arguments: list[exp.Expression]) -> str:
         items = [self.sql_as(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
@@ -373,6 +374,26 @@ _AS_STORED = ("<->(float4[], float4[])",)
 _JOINED = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
 _FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _LONGEST = 100  # arguments that a function of SQLite may have, and some left over
+
+
+def _split(items: Sequence[str]) -> list[Sequence[str]]:
+    """Split the arguments of a call into as many as one call takes; at least one part."""
+    return [items[start : start + MAX_ARGUMENTS] for start in range(0, len(items) or 1, MAX_ARGUMENTS)]
+
+
+def _fold(runs: Sequence[Callable[[Any, Any], Any]]) -> Callable[..., Any]:
+    """Return the function that joins its arguments by these operators, from left to right."""
+
+    def fold(first: Any, *others: Any) -> Any:
+        for run, other in zip(runs, others, strict=True):
+            first = run(first, other)
+        return first
+
+    return fold
+
+
+_BUILD = Native(lambda *values: list(values), strict=False)
+_JOIN = Native(lambda *arrays: list(chain.from_iterable(arrays)), strict=False)
 
 
 def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tuple[list[exp.Expression], list[str]]:

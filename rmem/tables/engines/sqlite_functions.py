@@ -33,6 +33,8 @@ class Native:
 
 
 natives: dict[str, Native] = {}
+MAX_ARGUMENTS = 100
+"""Of one call, as in PostgreSQL; SQLite has 127."""
 NOTHING: Any = object()
 """NULL as the result of a function that gives JSONB, where None is JSON's null."""
 

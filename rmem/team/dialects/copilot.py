@@ -1,6 +1,7 @@
 """Copilot CLI: hooks of ~/.copilot/hooks/remanence.json. Names are in camel case; a tool's arguments may come as JSON
 in a text, its result as {resultType, textResultForLlm}. A command that ran is a success to it whatever its exit code,
-which is the last line: "<exited with exit code 1>". Context goes back as additionalContext."""
+which is the last line: "<exited with exit code 1>", lately "<shellId: 0 completed with exit code 1>". Context goes back
+as additionalContext."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..events import Event, EventKind
 from .payloads import parse_exit, parse_object, session_event, tool_event
 
 AGENT = "copilot"
-_EXIT = re.compile(r"\s*<exited with exit code (\d+)>\s*\Z")
+_EXIT = re.compile(r"\s*<(?:exited|shellId: \S+ completed) with exit code (\d+)>\s*\Z")
 _MOMENTS = {
     "sessionStart": EventKind.SESSION_START,
     "userPromptSubmitted": EventKind.PROMPT,

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -23,6 +24,7 @@ _ACTIONS = {
 _BY_TOOL = {tool: action for action, tools in _ACTIONS.items() for tool in tools.split()}
 _FILE_KEYS = ("file_path", "path", "filePath", "absolute_path", "notebook_path", "filename", "file", "target_file")
 _IN_PATCH = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+_LATEST = 300.0  # seconds that a hook may start after its event
 _TESTS = re.compile(
     r"\b(?:pytest|jest|vitest|go test|cargo test|npm (?:run )?test|rspec|mvn test|gradle test|tox|unittest)\b"
 )
@@ -121,10 +123,27 @@ def new_event(
     """Build an event. The same occurrence always gets the same id, from the tool's call number if there is one."""
     known = payload.get("tool_use_id") or payload.get("tool_call_id") or payload.get("call_id") or payload.get("callID")
     now = time.time()
-    unique = str(known) if known else f"{json.dumps(payload, sort_keys=True, default=str)}{int(now)}"
+    told = {name: value for name, value in payload.items() if name != "time"}
+    unique = str(known) if known else f"{json.dumps(told, sort_keys=True, default=str)}{int(now)}"
+    number = event_id(agent, session, kind, unique)
+    return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), _time_of(payload, now), **more)
+
+
+def _time_of(payload: Mapping[str, Any], now: float) -> float:
+    """Return when an event happened, if the agent says so and it was a moment ago: on a busy machine hooks start late,
+    and those that an agent does not wait for overtake each other."""
+    given = payload.get("time", payload.get("timestamp"))
+    try:
+        when = datetime.fromisoformat(given).timestamp() if isinstance(given, str) else float(given or 0) / 1000
+    except (ValueError, TypeError, OverflowError, OSError):
+        return now
+    return when if now - _LATEST < when <= now else now
+
+
+def event_id(agent: str, session: object, kind: EventKind, unique: str) -> str:
+    """Return the id of an event, the same wherever it is read; `unique` is the number of a tool call, if it has one."""
     identity = f"{agent}\0{session}\0{kind}\0{unique}"
-    number = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return Event(number, agent, kind, str(session or "unknown"), str(cwd or ""), now, **more)
+    return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def session_event(

@@ -48,13 +48,19 @@ def read_events(path: Path) -> Iterator[TranscriptEvent]:
             yield TranscriptEvent(event, reader.branch, reader.commit, reader.address)
 
 
-def find_outcome(path: Path, call: str) -> Event | None:
-    """Return how the command with this call id ended, from the end of its transcript; None if it is not there yet."""
+def find_outcome(path: Path, call: str) -> tuple[Event | None, list[Event]]:
+    """Return how the command with this call id ended, from the end of its transcript, or None if it is not there yet;
+    and the edits before it. No hook is called for a patch that a model applies by its shell."""
     reader = _TranscriptReader(path, messages=False)
-    found = None
+    clock = Clock(path)
+    edits: list[Event] = []
     for at, line in enumerate(lines(path, last=_LAST)):
-        found = next((event for event in reader.events(at, line, 0.0) if event.id == call), found)
-    return found
+        for event in reader.events(at, line, clock(line)):
+            if event.id == call:
+                return event, edits
+            if event.action == "edit" and not event.failed:
+                edits.append(event)
+    return None, edits
 
 
 class _TranscriptReader:

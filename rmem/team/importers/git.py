@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,8 @@ _REVERTED = re.compile(
 )
 _REVERT_IN_WORDS = re.compile(r"revert(?:ed|s|ing)?\b", re.IGNORECASE)
 _REVERTS = re.compile(
-    r"^This reverts commits? ([0-9a-f]{7,40})(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
+    r"^This reverts commits? ([0-9a-f]{7,40})(?:\.{2,3}[0-9a-f]{7,40})?"
+    r"(?:, reversing\s+changes made to [0-9a-f]{7,40})?[^.\n]*\.?",
     re.IGNORECASE | re.MULTILINE,
 )
 _PARTLY = re.compile(r"\bpart of commit\b|\bpartial(?:ly)? revert", re.IGNORECASE)
@@ -205,7 +207,7 @@ def _commit(header: str) -> Commit:
     message = re.sub(r"\n{3,}", "\n\n", _TRAILER.sub("", body.replace("\r\n", "\n"))).strip()
     author = address.strip() or person.strip() or "unknown"
     by_bot = bool(_BOT.search(f"{person} {address}"))
-    commit = Commit(name.strip(), author, float(when or 0), subject.strip(), message, by_bot=by_bot)
+    commit = Commit(name.strip(), author, min(float(when or 0), time.time()), subject.strip(), message, by_bot=by_bot)
     commit.is_first = not parents.strip()
     return commit
 

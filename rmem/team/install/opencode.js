@@ -1,8 +1,9 @@
 // Remanence: passes what happens in OpenCode to the team memory, and what the memory knows to OpenCode.
 // Made by `rmem install opencode`; `rmem uninstall opencode` removes it. Changes made here are overwritten.
 //
-// Each event becomes `rmem hook opencode <event>` with one JSON object on standard input: sessionID, directory and
-// worktree, and what belongs to the event. Whatever goes wrong stays in here: a hook never disturbs a session.
+// Each event becomes `rmem hook opencode <event>` with one JSON object on standard input: sessionID, directory,
+// worktree and time, and what belongs to the event. Hooks that nobody waits for may overtake each other; the time says
+// what came first. Whatever goes wrong stays in here: a hook never disturbs a session.
 
 import { spawn } from "node:child_process"
 
@@ -56,7 +57,9 @@ function contextOf(answer) {
 export const Remanence = async ({ directory, worktree }) => {
   const briefings = new Map() // session → the answer to its start
   const started = new Map() // call → the arguments of a tool that runs
-  const send = (event, payload, wait = false) => run(event, { directory, worktree, ...payload }, wait)
+  const active = new Set() // sessions that were prompted here
+  const send = (event, payload, wait = false) =>
+    run(event, { directory, worktree, time: Date.now(), ...payload }, wait)
   const quietly = (hook) => async (input, output) => {
     try {
       await hook(input, output)
@@ -76,6 +79,7 @@ export const Remanence = async ({ directory, worktree }) => {
       if (event.type === "session.idle") await send("session.idle", { sessionID })
       if (event.type === "session.deleted") {
         briefings.delete(sessionID)
+        active.delete(sessionID)
         await send("session.deleted", { sessionID })
       }
     }),
@@ -84,6 +88,7 @@ export const Remanence = async ({ directory, worktree }) => {
       const { sessionID } = input
       const prompt = output.parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)
       begin(sessionID, "resume")
+      active.add(sessionID)
       const briefing = briefings.get(sessionID)
       briefings.set(sessionID, "") // told once
       const payload = { sessionID, messageID: output.message?.id, agent: input.agent, prompt: prompt.join("\n") }
@@ -124,6 +129,11 @@ export const Remanence = async ({ directory, worktree }) => {
     "experimental.session.compacting": quietly(async (input) => {
       await send("session.compacting", { sessionID: input.sessionID })
       briefings.delete(input.sessionID) // the next prompt is briefed again
+    }),
+
+    dispose: quietly(async () => {
+      await Promise.all([...active].map((sessionID) => send("session.deleted", { sessionID, reason: "exit" })))
+      active.clear()
     }),
   }
 }

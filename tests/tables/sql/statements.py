@@ -11,6 +11,8 @@ from typing import Any
 
 Statement = str | tuple[str, Any]
 
+_VECTOR = f"ARRAY[{', '.join(str(n / 8) for n in range(768))}]"
+
 STAFF: list[Statement] = [
     "CREATE TABLE dept (id INTEGER PRIMARY KEY, name TEXT NOT NULL, budget NUMERIC(12,2))",
     "CREATE TABLE emp (id SERIAL PRIMARY KEY, name TEXT NOT NULL, dept_id INTEGER REFERENCES dept (id), boss INTEGER, "
@@ -632,5 +634,13 @@ GROUPS: dict[str, list[Statement]] = {
         ("SELECT id FROM ty WHERE v = $1", [5]),
         ("SELECT $1::int", [3.7]),
         ("SELECT $1 / 2, $2 / 2", [7, 7.0]),
+    ],
+    "more values in a call than SQLite takes": [
+        "CREATE TABLE vectors (id INT PRIMARY KEY, v FLOAT4[], m FLOAT4[][])",
+        f"INSERT INTO vectors VALUES (1, {_VECTOR}, ARRAY[{_VECTOR}, {_VECTOR}]), (2, {_VECTOR}::float4[], NULL)",
+        f"SELECT id, cardinality(v), v[1], v[768] FROM vectors WHERE v = {_VECTOR}::float4[] ORDER BY id",
+        f"UPDATE vectors SET v = {_VECTOR} WHERE id = 1 RETURNING cardinality(v)",
+        f"SELECT ARRAY[{', '.join(map(str, range(20_000)))}]",
+        "SELECT jsonb_build_object(" + ", ".join(f"'k{n}', {n}" for n in range(51)) + ")",
     ],
 }

@@ -2,9 +2,9 @@
 // the output of the tool.
 const { Remanence } = await import(process.argv[2])
 const hooks = await Remanence({ directory: "/work", worktree: "/work" })
-const message = async (id, text) => {
+const message = async (id, text, sessionID = "s1") => {
   const output = { message: { id }, parts: [{ type: "text", text }] }
-  await hooks["chat.message"]({ sessionID: "s1", agent: "build" }, output)
+  await hooks["chat.message"]({ sessionID, agent: "build" }, output)
   return output.parts
 }
 await hooks.event({ event: { type: "session.created", properties: { info: { id: "s1" } } } })
@@ -17,4 +17,6 @@ const second = await message("m2", "again")
 await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
 await hooks.event({ event: { type: "session.deleted", properties: { info: { id: "s1" } } } })
 await hooks.event({ event: {} })
+await message("m3", "fix the tests", "s2")
+await hooks.dispose() // the program ends, and s2 with it
 console.log(JSON.stringify({ first, second, output: ran.output }))

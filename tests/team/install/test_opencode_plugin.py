@@ -52,7 +52,7 @@ def test_events_go_out_and_context_comes_in(home, tmp_path):
     assert [part["text"] for part in parts["second"]][1:] == ["known about session.created", "known about chat.message"]
     assert parts["output"] == "no rule\n\nknown about tool.execute.after"
     deadline = time.monotonic() + 30
-    expected = {"session.created": 2, "chat.message": 2, **dict.fromkeys(opencode.EVENTS[2:], 1)}
+    expected = {"session.created": 3, "chat.message": 3, **dict.fromkeys(opencode.EVENTS[2:], 1), "session.deleted": 2}
     while True:  # some are sent without waiting for them
         told = [json.loads(path.read_text() or "[0, 0]") for path in recorder.parent.glob("*.event")]
         counts = {event: sum(1 for one, _ in told if one == event) for event in opencode.EVENTS}
@@ -61,10 +61,12 @@ def test_events_go_out_and_context_comes_in(home, tmp_path):
         time.sleep(0.05)
     assert counts == expected
     events = {event: dialect("opencode").read(event, payload) for event, payload in told}
-    assert events["chat.message"].prompt in ("fix the build", "again")
+    assert events["chat.message"].prompt in ("fix the build", "again", "fix the tests")
     tool_use = events["tool.execute.after"]
     assert (tool_use.command, tool_use.output, tool_use.failed) == ("make", "no rule", True)
-    assert {event.session for event in events.values()} == {"s1"}
+    ended = [payload for event, payload in told if event == "session.deleted"]
+    assert {(one["sessionID"], one.get("reason")) for one in ended} == {("s1", None), ("s2", "exit")}
+    assert all(abs(payload["time"] / 1000 - time.time()) < 300 for _, payload in told)
 
 
 def test_without_the_program_a_session_goes_on(home):

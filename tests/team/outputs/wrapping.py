@@ -96,6 +96,13 @@ def copilot(row: Row) -> tuple[str, dict[str, Any]]:
     }  # fmt: skip
 
 
+def copilot_lately(row: Row) -> tuple[str, dict[str, Any]]:
+    """As 1.0.102 tells it."""
+    name, payload = copilot(row)
+    text = f"{row['output'].rstrip()}\n<shellId: {row['id']} completed with exit code {row['exit']}>"
+    return name, {**payload, "toolResult": {"resultType": "success", "textResultForLlm": text}}
+
+
 def opencode(row: Row) -> tuple[str, dict[str, Any]]:
     return "tool.execute.after", {
         "sessionID": "s", "directory": "/srv/project", "worktree": "/srv/project", "tool": "bash",
