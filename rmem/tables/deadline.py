@@ -11,7 +11,7 @@ from typing import TypeVar
 from ..errors import StatementTimeoutError
 
 T = TypeVar("T")
-_EVERY = 2048  # items between two looks at the clock
+_EVERY = 256  # items between two looks at the clock
 
 
 class Deadline:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from ..deadline import check_each
 from ..sql import functions
 from ..sql.expression_types import is_array, type_of
+from ..sql.nodes import replace_node
 
 SCHEMA = "remanence_functions_1"
 """Holds the functions, which everybody may call; another number when one of them changes."""
@@ -103,9 +105,9 @@ def guard(tree: exp.Expression, cheap_patterns: frozenset[int]) -> None:
     of LIKE and ask for a beginning only."""
     nodes = [node for node in tree.walk() if isinstance(node, exp.Expression)]
     many = sum(map(_is_long, nodes)) > _MANY
-    for node in reversed(nodes):  # what is inside goes first, because a call takes a copy of it
+    for node in check_each(reversed(nodes)):  # what is inside goes first, because a call takes a copy of it
         if not _guard_call(node, cheap_patterns) and many and _is_long(node):
-            node.replace(_call("interruptible", node))
+            replace_node(node, _call("interruptible", node))
 
 
 def pattern_parameters(tree: exp.Expression) -> list[int]:
@@ -144,13 +146,13 @@ def _guard_call(node: exp.Expression, cheap_patterns: frozenset[int]) -> bool:
     if isinstance(node, exp.Like | exp.ILike):
         return _guard_like(node, cheap_patterns)
     if isinstance(node, exp.Cast) and type_of(node) == "jsonb" and type_of(node.this) == "text":
-        node.replace(_call(_READ_JSON.name, node.this))
+        replace_node(node, _call(_READ_JSON.name, node.this))
         return True
     call = node.meta.get("call")
     if call is None or call.key not in _BY_KEY:
         return False
     arguments = [node.this, node.expression] if isinstance(node, exp.Binary) else node.expressions
-    node.replace(_call(_BY_KEY[call.key].name, *arguments))
+    replace_node(node, _call(_BY_KEY[call.key].name, *arguments))
     return True
 
 
@@ -172,7 +174,7 @@ def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> b
         short = exp.LTE(this=product, expression=exp.Literal.number(_BYTES))
         plain = type(node)(this=left.copy(), expression=right.copy())
         guarded = exp.Case(ifs=[exp.If(this=short, true=plain)], default=guarded)
-    (escape or node).replace(exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
+    replace_node(escape or node, exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
     return True
 
 

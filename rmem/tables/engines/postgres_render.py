@@ -13,8 +13,10 @@ from sqlglot import exp, parse_one
 from ...errors import SqlError
 from ...stores.sql.postgres_arrays import Array
 from ..catalog import ROW, Kind
+from ..deadline import check_each
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
+from ..sql.nodes import replace_node
 from ..sql.sources import find_source
 from .base import RowNumbers, StatementPlan, Values
 from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
@@ -132,11 +134,11 @@ class _Rendering:
         """Send each parameter with its bound type, so that PostgreSQL need not guess; one used as two types is sent
         twice."""
         numbers: dict[tuple[int, str], int] = {}
-        for node in nodes:
+        for node in check_each(nodes):
             number, kind = int(node.name), str(node.meta["type"])
             if (number, kind) not in numbers:
                 numbers[number, kind] = self._place(partial(_parameter, number=number, kind=KINDS.get(kind)))
-            node.replace(exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
+            replace_node(node, exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
 
     def _place(self, place: Place) -> int:
         self.places.append(place)
@@ -146,7 +148,7 @@ class _Rendering:
 
     def _scores(self, calls: list[exp.Expr], tables: list[exp.Table]) -> None:
         wanted: dict[int, tuple[exp.Table, list[int]]] = {}
-        for call in calls:
+        for call in check_each(calls):
             number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
             table, scope = find_source(call, alias) or (None, None)
             if not isinstance(table, exp.Table):
@@ -155,9 +157,9 @@ class _Rendering:
                 joined = wanted.setdefault(id(table), (table, []))[1]
                 if number not in joined:
                     joined.append(number)
-                call.replace(exp.column("_score", f"rmem_scored_{number}", quoted=True))
+                replace_node(call, exp.column("_score", f"rmem_scored_{number}", quoted=True))
             else:
-                call.replace(self._lookup_score(number, alias))
+                replace_node(call, self._lookup_score(number, alias))
         for table in tables:
             if table.alias_or_name in self.plan.candidates and isinstance(table.parent, exp.From | exp.Join):
                 wanted.setdefault(id(table), (table, []))
@@ -209,7 +211,7 @@ def _rewrite_function(node: exp.Anonymous) -> None:
         # A bare text is a text here, and of no type to PostgreSQL.
         node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
     if name == "deeplake_sync_table":  # what was written is searchable at once
-        node.replace(exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
+        replace_node(node, exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
 
 
 _DISTANCE = """(SELECT CASE WHEN count(x) = 0 OR count(y) = 0 THEN NULL
@@ -223,7 +225,7 @@ def _rewrite_distance(node: Operator) -> None:
     """Rewrite `<->`, which PostgreSQL lacks for arrays. Casting a message to a number raises the error."""
     query = parse_one(_DISTANCE, dialect=Dialect)
     sides = {"left_side": node.this, "right_side": node.expression}
-    node.replace(query)
+    replace_node(node, query)
     for column in list(query.find_all(exp.Column)):
         if column.name in sides:
             column.replace(sides[column.name])

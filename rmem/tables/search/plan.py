@@ -13,9 +13,11 @@ import numpy as np
 from sqlglot import exp
 
 from ..catalog import ROW, Table
+from ..deadline import check_each
 from ..engines.base import RowNumbers
 from ..sql.dialect import Dialect
 from ..sql.functions import aggregates
+from ..sql.nodes import replace_node
 from ..sql.sources import find_cte, sources
 from .indexes import SearchIndexes
 from .operators import (
@@ -110,7 +112,7 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
     nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[str, str], int] = {}
     operators: list[SearchOperator] = []
-    for node in nodes:
+    for node in check_each(nodes):
         operator = read_operator(node, catalogue)
         key = operator.alias, node.sql(dialect=Dialect)
         if key not in numbers:
@@ -119,7 +121,7 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
         score = score_node(numbers[key], operator.alias)
         if node is tree:
             tree = score
-        node.replace(score)
+        replace_node(node, score)
     selects = [tree, *(select for select in tree.find_all(exp.Select) if select is not tree)]
     for select in selects:
         _break_ties(select)
