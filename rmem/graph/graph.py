@@ -267,14 +267,17 @@ class Graph(GraphQuestions):
         """Remove a stated fact, end, alias or declaration. To remove an extracted fact, forget its memory."""
         memory_id, wanted = memory_of(fact), id_of(fact)
         memory = self.brain.get(memory_id)
-        if memory is None or not (self._scope is None or self._scope.sees(memory.place)):
-            raise NotFoundError(wanted, "fact")
-        if memory.type != TYPE:
-            raise InputError(
-                f"fact must be a stated one; this was extracted from the memory {memory_id!r}: forget that memory, or "
-                "end the fact with `end`",
-                field="fact",
-            )
-        if wanted not in [found.id for found in self._of_memory(memory_id)] or not self.brain.forget(memory_id):
+        if memory is not None:
+            if not (self._scope is None or self._scope.sees(memory.place)):
+                raise NotFoundError(wanted, "fact")
+            if memory.type != TYPE:
+                raise InputError(
+                    f"fact must be a stated one; this was extracted from the memory {memory_id!r}: forget that memory, "
+                    "or end the fact with `end`",
+                    field="fact",
+                )
+            if wanted not in [found.id for found in self._of_memory(memory_id)]:
+                raise NotFoundError(wanted, "fact")
+        if not self.brain.forget(memory_id):  # also of a memory that is gone: a repeated request gets its first answer
             raise NotFoundError(wanted, "fact")
         return True

@@ -120,7 +120,7 @@ def test_a_backup_can_be_verified_and_a_restored_one_accepted(path, tmp_path):
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     shown = CliRunner().invoke(rmem, ["--store", str(path), "audit", "verify"])
-    assert (shown.exit_code, "[5]" in shown.output) == (6, True)
+    assert (shown.exit_code, "entry 5 and perhaps later ones are missing" in shown.output) == (6, True)
     assert CliRunner().invoke(rmem, ["--store", str(path), "audit", "accept"]).exit_code == 0
     assert CliRunner().invoke(rmem, ["--store", str(path), "audit", "verify"]).exit_code == 0
 
