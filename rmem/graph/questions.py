@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -33,15 +34,15 @@ _MAX_TIMELINE = 100_000  # beginnings and ends of facts that are put in order
 Answer = TypeVar("Answer")
 
 
-class GraphQuestions:
+class GraphQuestions(ABC):
     """Answers questions from the facts of a store."""
 
     brain: Brain
     store: FactTable
 
+    @abstractmethod
     def _reader(self) -> FactReader:
         """Return a reader for one answer. It keeps what it has read, so it must not outlive the answer."""
-        raise NotImplementedError
 
     def _read(self, answer: Callable[[FactReader], Answer]) -> Answer:
         """Answer from one snapshot of the store; may be retried."""

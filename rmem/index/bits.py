@@ -11,10 +11,9 @@ hold the nearest ones. Vectors of few dimensions are projected onto 512 fixed di
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,10 @@ import numpy.typing as npt
 from .. import checks
 from ..errors import VectorError
 from ..forks import cached_property
-from .arrays import distinct, is_among
+from .best_scores import least
+
+if TYPE_CHECKING:
+    from .unread_codes import UnreadCodes
 
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[np.float32]
@@ -36,8 +38,6 @@ _PROJECTED_BITS = 512  # sign bits for vectors with fewer dimensions
 _SAMPLE = 256
 ALL_CLOSE = 2048  # rows up to which comparing codes is as fast as comparing bits
 _CENTRE_FROM = 1024
-_SORT_UP_TO = 64  # scores up to which sorting all is faster than a partition
-_PARTITION_UP_TO = 16_384  # scores up to which a partition is faster than sampling a threshold
 _FEW_READ = 1024  # codes that are read one by one, each of which takes as long as 40 of a segment
 _CHUNK = 2048  # rows converted to float at a time, so that they stay in the processor's cache
 _SEED = 20_260_501
@@ -93,44 +93,6 @@ def directions(dimension: int) -> Matrix | None:
     signs = np.unpackbits(np.frombuffer(bytes.fromhex(_RANDOM_SIGNS), np.uint8))[:dimension]
     waves *= (2 * signs.astype(np.float32) - 1)[:, None]
     return waves
-
-
-class UnreadCodes:
-    """Codes of the first `size` rows that were left in the store when an index was loaded, and those of them that were
-    read meanwhile: one question needs a few hundred. They have an array of their own, because writing them to their
-    places would make the system clear the memory between them, too."""
-
-    def __init__(
-        self,
-        size: int,
-        dimension: int,
-        read_vectors: Callable[[RowNumbers], Matrix],
-        read_all: Callable[[], Iterator[npt.NDArray[np.int8]]],
-        lock: AbstractContextManager[Any],
-    ) -> None:
-        self.size, self.lock = size, lock
-        self._read_vectors, self.read_all = read_vectors, read_all
-        self.read = np.empty(0, np.int64), np.empty((0, dimension), np.int8)  # rows, ascending, and their codes
-
-    def missing(self, rows: RowNumbers) -> RowNumbers:
-        """Return those of some rows that are left in the store, ascending."""
-        wanted = distinct(rows[rows < self.size])
-        return wanted[~is_among(wanted, self.read[0])]
-
-    def fetch(self, rows: RowNumbers) -> None:
-        """Read the codes of missing rows."""
-        vectors = self._read_vectors(rows)
-        with self.lock:
-            left = ~is_among(rows, self.read[0])  # others may have been replaced meanwhile
-            self.replace(rows[left], encode(vectors[left])[0])
-
-    def replace(self, rows: RowNumbers, codes: npt.NDArray[np.int8]) -> None:
-        """Set the codes of some rows. Callers hold the lock."""
-        known = self.read[0]
-        kept = ~is_among(known, np.sort(rows))
-        merged = np.concatenate([known[kept], rows])
-        order = np.argsort(merged)
-        self.read = merged[order], np.concatenate([self.read[1][kept], codes])[order]
 
 
 class VectorColumns:
@@ -505,68 +467,8 @@ def _hamming_distances(
     return distance
 
 
-def least(values: npt.NDArray[Any], count: int) -> RowNumbers:
-    """Return at least `count` positions of the lowest values, unordered, and not many more.
-
-    A partition of a million values costs ten milliseconds; a threshold guessed from a sample costs a pass.
-    """
-    size = values.size
-    if count >= size:
-        return np.arange(size)
-    step = size // 4096
-    if step > 1:
-        sample = values[::step]
-        keep = min(sample.size - 1, int(count / step * 1.3) + 16)
-        threshold = np.partition(sample, keep)[keep]
-        if values.dtype.kind == "u":
-            return _least_distances(values, int(threshold), count)
-        found = np.flatnonzero(values <= threshold)
-        if count <= found.size <= 4 * count + 1024:
-            return found
-    return np.argpartition(values, count - 1)[:count]
-
-
-def _least_distances(distances: Distances, threshold: int, count: int) -> RowNumbers:
-    """Do the same for Hamming distances, of which many are equal: find the smallest threshold that suffices, near the
-    one given, and take all below it and as many at it as are missing."""
-    while np.count_nonzero(distances <= threshold) < count:
-        threshold += 1
-    while threshold and np.count_nonzero(distances < threshold) >= count:
-        threshold -= 1
-    found = np.flatnonzero(distances <= threshold)
-    if found.size <= 2 * count:
-        return found
-    near = distances[found]
-    return np.concatenate([found[near < threshold], found[near == threshold]])[:count]
-
-
-def most(values: npt.NDArray[np.float32], count: int) -> RowNumbers:
-    """Return about `count` positions of the highest values above zero, unordered; all of them if they are few."""
-    step = values.size // 4096
-    if step > 1:
-        sample = values[::step]
-        keep = max(0, sample.size - 16 - int(count / step * 1.3))
-        threshold = np.sort(sample)[keep]  # sort, because with mostly zeros a partition takes five times as long
-        if threshold > 0:
-            found = np.flatnonzero(values >= threshold)
-            if count <= found.size <= 4 * count + 1024:
-                return found
-    above = np.flatnonzero(values > 0)
-    return above if above.size <= count else above[least(-values[above], count)]
-
-
 def _enlarge(array: npt.NDArray[Any], rows: int, first: int = 0) -> npt.NDArray[Any]:
     """Copy an array, from its row `first` on, into one with more rows."""
     larger = np.zeros((rows, *array.shape[1:]), array.dtype)
     larger[first : array.shape[0]] = array[first:]
     return larger
-
-
-def top(scores: npt.NDArray[np.floating[Any]], count: int) -> RowNumbers:
-    """Return the positions of the `count` highest scores, best first; ties go to the earlier position."""
-    if scores.size <= max(count, _SORT_UP_TO):
-        return np.argsort(-scores, kind="stable")[:count]
-    few = scores if scores.size <= _PARTITION_UP_TO else scores[least(-scores, count)]
-    edge = np.partition(few, few.size - count)[few.size - count]
-    candidates = np.flatnonzero(scores >= edge)  # including ties with the last, of which the earliest are taken
-    return candidates[np.argsort(-scores[candidates], kind="stable")[:count]]

@@ -12,7 +12,8 @@ from ..filters import Filter
 from ..forks import cached_property
 from ..models import TIERS
 from .analyser import Word
-from .bits import Estimate, top
+from .best_scores import top
+from .bits import Estimate
 from .columns import RowNumbers, distances
 from .postings import Postings
 from .recall_index import RecallIndex

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .analyser import Word
-from .bits import VectorColumns, top
+from .best_scores import top
+from .bits import VectorColumns
 
 WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..annotations import Mode
-from ..index import bits
+from ..index.best_scores import top
 from ..index.candidate_source import CandidateSource
 from ..index.filtered_rows import FilteredRows, nearest_rows
 from .candidates import gather_candidates
@@ -98,7 +98,7 @@ def _rank_lexical(
     scores = words.scores if allowed is None else np.where(allowed, words.scores, np.float32(0))
     holding = np.flatnonzero(scores)
     ranked = []
-    best = holding[bits.top(scores[holding], count)]
+    best = holding[top(scores[holding], count)]
     if not best.size:
         return []
     shares = (scores[best] / np.float32(sum(words.weights.values()) or 1)).astype(np.float32)

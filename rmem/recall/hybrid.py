@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..index.bits import least, most, top
+from ..index.best_scores import least, most, top
 from ..index.filtered_rows import FilteredRows
 from ..index.text_features import TELLS_TIME
 from . import context

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..contents import laid_out
-from ..index.bits import top
+from ..index.best_scores import top
 from ..index.columns import attribute_hash
 from ..index.filtered_rows import FilteredRows
 from ..index.numbers import as_number, path_hash

@@ -20,6 +20,7 @@ from ..facts.model import FoundFact
 from ..filters import Filter
 from ..index import bits
 from ..index.analyser import Terms, analyse, question_words
+from ..index.best_scores import top
 from ..index.bm25 import bm25
 from ..index.columns import attribute_hashes_of
 from ..index.filtered_rows import FilteredRows, FilteredRowsCache, nearest_rows
@@ -169,7 +170,7 @@ class IndexedStore(RowVectors):
         def read() -> list[tuple[Memory, float]]:
             found_rows = self.filtered_rows(where or Filter())
             scores = bm25(found_rows, question_words(query))
-            best = bits.top(scores, k)
+            best = top(scores, k)
             best = best[scores[best] > 0]
             return self._paired(found_rows, best, scores[best])
 

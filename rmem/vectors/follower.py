@@ -13,7 +13,7 @@ from ..errors import RemanenceError, StoreUnreachableError, VectorError
 from ..feedback import new_token
 from ..filters import Filter
 from ..forks import new_lock
-from ..index.bits import top
+from ..index.best_scores import top
 from ..stores.breaker import CircuitBreaker
 from ..stores.capabilities import VectorFeed, VectorState
 from .base import FieldFilter, Fields, Vector, VectorIndex

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..forks import new_rlock
-from ..index.bits import top
+from ..index.best_scores import top
 from .base import FieldFilter, Fields, Matrix, Vector, VectorIndex, check_batch, check_dimension
 
 _FIRST_SIZE = 64  # rows

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmem import Filter
-from rmem.index import bits, segments
+from rmem.index import best_scores, bits, segments
 from rmem.index.postings import Postings
 from rmem.index.recall_index import RecallIndex
 from rmem.stores.indexed import derive, index_row
@@ -128,8 +128,8 @@ def test_the_best_are_found_among_any_scores(seed):
             order = np.argsort(-scores, kind="stable")
             for count in (1, 10, 2000, size, size + 5):
                 expected = order[:count]
-                assert np.array_equal(bits.top(scores, count), expected)
-                low = bits.least(-scores, count)
+                assert np.array_equal(best_scores.top(scores, count), expected)
+                low = best_scores.least(-scores, count)
                 assert len(np.unique(low)) == len(low) >= min(count, size)
                 assert (scores[low] >= scores[expected[-1]]).sum() >= min(count, size)
 

@@ -13,7 +13,7 @@ from pgvector import HalfVector
 from ...filters import Filter
 from ...forks import new_lock
 from ...index.analyser import Word, plain, question_words
-from ...index.bits import top
+from ...index.best_scores import top
 from ...index.bm25 import K1, B, idf
 from ...index.candidate_source import CandidateRequest, CandidateSource, Gathered
 from ...index.filtered_rows import FilteredRows

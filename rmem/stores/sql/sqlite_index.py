@@ -16,6 +16,7 @@ from ...crypto.vault import Vault
 from ...errors import StoreError
 from ...index import bits, segments
 from ...index.recall_index import IndexRow, RecallIndex
+from ...index.unread_codes import UnreadCodes
 from ..indexed import derive, index_row
 from ..packing import Codec
 from . import cache, encrypted_rows, rows
@@ -163,7 +164,7 @@ class FileFollower:
         name: str,
         parts: Sequence[tuple[cache.Span, Any]],
         read_vectors: Callable[[bits.RowNumbers], bits.Matrix],
-    ) -> bits.UnreadCodes:
+    ) -> UnreadCodes:
         """Return how to read the codes of all rows from some rows of the segments, or from the vectors if others have
         replaced these segments."""
         size = vectors.size
@@ -184,7 +185,7 @@ class FileFollower:
                 for start in range(done, size, _READ_AHEAD):
                     yield bits.encode(read_vectors(np.arange(start, min(size, start + _READ_AHEAD))))[0]
 
-        return bits.UnreadCodes(size, vectors.dimension, read_vectors, read_all, self.index.lock)
+        return UnreadCodes(size, vectors.dimension, read_vectors, read_all, self.index.lock)
 
     def _read_rows(
         self, connection: sqlite3.Connection, last: int, end: int, dimension: int | None

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...forks import cached_property
-from ...index.bits import Matrix, Vector, least
+from ...index.best_scores import least
+from ...index.bits import Matrix, Vector
 from ...index.bm25 import Scored
 from ...recall.fusion import blend, share_of_vector, share_of_words
 from ..engines.base import NO_ROWS, RowNumbers, Values
