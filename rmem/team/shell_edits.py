@@ -90,7 +90,7 @@ def _statements(command: str) -> Iterator[_Statement]:
             line_end = command.find("\n", at)
             if line_end < 0:
                 return
-            body, after = _document(command, line_end + 1, mark[3])
+            body, after = _here_document(command, line_end + 1, mark[3])
             document = body
             command = command[: mark.start()] + command[mark.end() : line_end] + "\n" + command[after:]
             continue
@@ -105,7 +105,7 @@ def _statements(command: str) -> Iterator[_Statement]:
         yield _Statement(text, document)
 
 
-def _document(command: str, start: int, delimiter: str) -> tuple[str, int]:
+def _here_document(command: str, start: int, delimiter: str) -> tuple[str, int]:
     """Return a here-document and where the command goes on behind it."""
     end = re.compile(rf"^\t*{re.escape(delimiter)}[ \t]*$", re.MULTILINE).search(command, start)
     if end is None:
@@ -117,23 +117,23 @@ def _edits_of(statement: _Statement, words: Sequence[str]) -> Iterator[ShellEdit
     text, document = statement
     name = os.path.basename(words[0]) if words else ""
     if name in ("apply_patch", "applypatch"):
-        yield from _patched(document or " ".join(words[1:]))
+        yield from _patch_edits(document or " ".join(words[1:]))
     elif document is not None and (words[:2] == ["git", "apply"] or name == "patch"):
-        yield from _patched(document)
+        yield from _patch_edits(document)
     elif name in ("sed", "gsed", "perl") and any(_IN_PLACE.match(word) for word in words[1:]):
-        yield from _substituted(words)
+        yield from _sed_edits(words)
     elif re.fullmatch(r"python[\d.]*", name) and (document is not None or words[1:2] == ["-c"]):
-        yield from _scripted(document if document is not None else " ".join(words[2:3]))
+        yield from _python_edits(document if document is not None else " ".join(words[2:3]))
     elif name in ("cat", "echo", "printf", "tee"):
-        yield from _written(text, name, words, document)
+        yield from _redirect_edits(text, name, words, document)
 
 
-def _patched(patch: str) -> Iterator[ShellEdit]:
+def _patch_edits(patch: str) -> Iterator[ShellEdit]:
     given = {"patch": patch}
     yield from (ShellEdit(path, change_in(given, path)) for path in files_in(given) if path != "/dev/null")
 
 
-def _substituted(words: Sequence[str]) -> Iterator[ShellEdit]:
+def _sed_edits(words: Sequence[str]) -> Iterator[ShellEdit]:
     """Edits by `sed -i` and `perl -pi`: the script is the argument of -e, else the first word that is no option."""
     scripts: list[str] = []
     others: list[str] = []
@@ -145,17 +145,19 @@ def _substituted(words: Sequence[str]) -> Iterator[ShellEdit]:
             others.append(word)
     if not scripts:
         scripts, others = others[:1], others[1:]
-    pairs = [(_plain(old), _plain(new)) for script in scripts for _, old, new in _SUBSTITUTION.findall(script)]
+    pairs = [
+        (_literal_text(old), _literal_text(new)) for script in scripts for _, old, new in _SUBSTITUTION.findall(script)
+    ]
     changes = "; ".join(change_in({"old_string": old, "new_string": new}, "") for old, new in pairs)
     yield from (ShellEdit(path, changes or f"`{' '.join(scripts)[:200]}`") for path in others)
 
 
-def _plain(pattern: str) -> str:
+def _literal_text(pattern: str) -> str:
     """Return the text that a simple pattern stands for."""
     return re.sub(r"\\([^\w\s])", r"\1", pattern)
 
 
-def _written(text: str, name: str, words: Sequence[str], document: str | None) -> Iterator[ShellEdit]:
+def _redirect_edits(text: str, name: str, words: Sequence[str], document: str | None) -> Iterator[ShellEdit]:
     """Edits by redirections of `cat`, `echo` and `printf`, and by `tee`."""
     if name == "tee":
         paths, appends = [word for word in words[1:] if not word.startswith(("-", ">"))], "-a" in words
@@ -163,8 +165,10 @@ def _written(text: str, name: str, words: Sequence[str], document: str | None) -
         found = list(_REDIRECTION.finditer(_hide_quotes(text)))
         paths = [text[match.start(2) : match.end(2)].strip("'\"") for match in found]
         appends = any(match[1] == ">>" for match in found)
-    content = document if document is not None else " ".join(_said(words)) if name in ("echo", "printf") else None
-    if content is not None and (by_script := list(_scripted(content, must_read=True))):
+    content = (
+        document if document is not None else " ".join(_printed_words(words)) if name in ("echo", "printf") else None
+    )
+    if content is not None and (by_script := list(_python_edits(content, must_read=True))):
         yield from by_script  # a script that edits other files, written to be run next
     elif content is not None:
         given: Mapping[str, Any] = {"new_string": content} if appends else {"content": content}
@@ -176,7 +180,7 @@ def _hide_quotes(text: str) -> str:
     return re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: re.sub(r"[<>&|;\s]", "_", quoted[0]), text)
 
 
-def _said(words: Sequence[str]) -> Iterator[str]:
+def _printed_words(words: Sequence[str]) -> Iterator[str]:
     for word in words[1:]:
         if word.startswith(">"):
             return
@@ -184,7 +188,7 @@ def _said(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def _scripted(script: str, *, must_read: bool = False) -> Iterator[ShellEdit]:
+def _python_edits(script: str, *, must_read: bool = False) -> Iterator[ShellEdit]:
     """Edits of a Python script that replaces parts of files or writes them. With `must_read`, only of those that it
     reads: a test writes files, too."""
     if "open(" not in script and "write_" not in script:
