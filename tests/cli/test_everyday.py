@@ -170,6 +170,12 @@ def test_csv_is_imported_with_other_columns_as_metadata(rmem: Rmem) -> None:
     assert (second["agent_id"], second["contents"]) == ("default", {"text": "Plain"})
 
 
+def test_csv_keeps_what_terminals_would_read_as_escapes(rmem: Rmem) -> None:
+    text = "Roses are \x1b[0;31mred\x1b[0m, violets are blue"
+    assert rmem("remember", "-", input=text).code == 0
+    assert f'"{text}"' in rmem("list", "--csv").out
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_csv_of_spreadsheets_is_imported(rmem: Rmem, tmp_path: Path, delimiter: str, encoding: str) -> None:
