@@ -109,11 +109,11 @@ def read(
             wheres.append("(f.seq, f.number) > (?, ?)")
             values += after
         where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-        bound = "" if limit is None else f" LIMIT {int(limit)}"
-        if newest and limit is not None:  # choose by the index alone, then read
-            chosen = f"SELECT f.seq, f.number FROM facts f{where} ORDER BY f.seq DESC, f.number DESC{bound}"
-            where, bound = f" WHERE (f.seq, f.number) IN ({chosen})", ""
-        rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number{bound}", values)
+        if limit is not None:  # choose by the index alone, then read
+            order = "f.seq DESC, f.number DESC" if newest else "f.seq, f.number"
+            chosen = f"SELECT f.seq, f.number FROM facts f{where} ORDER BY {order} LIMIT {int(limit)}"
+            where = f" WHERE (f.seq, f.number) IN ({chosen})"
+        rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number", values)
         found += [fact for row in rows if (fact := _to_fact(row, vault)) is not None]
     if len(parts) > 1:
         found.sort(key=lambda fact: (fact.seq, fact.number))
