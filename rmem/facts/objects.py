@@ -60,7 +60,9 @@ def split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
 
 def _continues(text: str) -> bool:
     """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
-    return " " in text and names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
+    if text[0] in '"“`':
+        text = _QUOTED_START.sub("", text, count=1)
+    return " " in text and names.LOOSE_LINKS.search(text) is not None
 
 
 def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
@@ -84,7 +86,7 @@ def _is_whole_phrase(text: str) -> bool:
     """Whether the whole text is a name, a value or a short noun."""
     if not text or len(text) > names.LONGEST or "..." in text or text.rpartition(" ")[2] in _TRAILING_ADVERBS:
         return False
-    bare = _LEADING_WORD.sub("", text)
+    bare = _LEADING_WORD.sub("", text) if text[0] in "ta" else text
     if names.is_proper(bare):
         return bare.lower() not in ("i", "it")
     if names.is_value(bare):

@@ -101,7 +101,6 @@ _CLAUSE = re.compile(r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|
 _MY = re.compile(r"(my|our) (.+)", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
 _RELATIVE_PRONOUN = re.compile(r" (?:where|that|which|who|whom) ")
-_GOVERNMENT = re.compile(r"(.+) government")
 _ARTICLE = re.compile(r"(?:a|an|one of the) ")
 _THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")
 _PARTICIPLE = re.compile(rf"((?:[a-z]+ly )?[a-z]{{3,}}) ({_PREPOSITIONS})(?: the ([a-z]+(?: [a-z]+)?) of)? (?=\S)(.+)")
@@ -234,7 +233,7 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
         found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
             if copula[1] in ("was", "were") and (
-                _PAST_STATE.match(found.relation) or (names.is_code(found.subject) and not _EVENT.match(found.relation))
+                _PAST_STATE.match(found.relation) or (not _EVENT.match(found.relation) and names.is_code(found.subject))
             ):
                 found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
             return [found], copula[2] is not None or (copula[5] != "" and _NEGATED.search(copula[5]) is not None)
@@ -272,7 +271,8 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         if participle and participle[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
             noun = f" the {participle[3]} of" if participle[3] else ""
             return _Statement(about, f"{relation} {participle[1]} {participle[2]}{noun}", participle[4], trust, True)
-        right = _CALLED.sub("", right)
+        if right[:1] in "cnse":
+            right = _CALLED.sub("", right)
         if participle and participle[1] in _LOOSE:
             return None
         if participle and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
@@ -280,7 +280,7 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         first = right.split(" ", 1)[0]
         if first in _LOOSE or first in ("a", "an") or _ADJECTIVE.match(right):
             return None
-        vague = right.isalpha() and right.islower() and not _RELATIVE_PRONOUN.search(relation)
+        vague = right.isalpha() and right.islower() and not _has_relative_pronoun(relation)
         if vague or (about.islower() and about != actor and not names.is_code(about)):
             trust = trust if names.is_value(right) else 1  # "the university of iowa locker room is pink"
         return _Statement(about, relation, right, trust, not _is_plural(relation))
@@ -295,11 +295,11 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         return found
     if ", " in left and (left[0].islower() or names.is_code(left) or _CLAUSE_BEFORE.search(left)):
         return found._replace(trust=1)  # "dedupe sys/types.h, HAVE_SYS_TYPES_H is": something stands before the subject
-    if names.is_code(left):
+    named = left[1:] != left[1:].lower() or (left[0].isupper() and " " not in left)
+    if (named and " " in left and found.trust == 2) or names.is_code(left):
         return found
     if _IS_OF_KIND.match(right):
         return found._replace(trust=2)  # "first baseman is associated with the sport of baseball"
-    named = left[1:] != left[1:].lower() or (left[0].isupper() and " " not in left)
     clear = _ARTICLE.match(right) if named else None
     if (named and " " in left) or clear or _IS_CLEAR.match(right):
         return found
@@ -392,7 +392,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
-        clause = _CLAUSE.fullmatch(bare) if _RELATIVE_PRONOUN.search(bare) else None
+        clause = _CLAUSE.fullmatch(bare) if _has_relative_pronoun(bare) else None
         if clause is not None:
             found = _read_relative_clause(*clause.groups())
             if found is not None:
@@ -427,17 +427,20 @@ def _read_property_of(bare: str) -> tuple[str, str, int] | None:
     if joint is joints[0] and joint[1] != "of" and not names.CAPITAL.match(joint[2]):
         return None
     words = relation.split(" ")
-    if _RELATIVE_PRONOUN.search(relation):
+    if _has_relative_pronoun(relation):
         return None
     if len(words) > 4 or not words[0] or words[0] in _LOOSE or words[0] in ("rest", "end", "way", "fact", "number"):
         return None
-    government = _GOVERNMENT.fullmatch(about)
-    if government is not None and relation == "head":
-        return government[1], "head of government", 2
+    if relation == "head" and about.endswith(" government"):
+        return about.removesuffix(" government"), "head of government", 2
     trust = names.subject_trust(about)
     if joint[1] == "on" or (not trust and names.CAPITAL.match(about)):
         trust = 1  # "the method on Python 3 is": a place, no owner
     return (about, relation, trust) if trust else None
+
+
+def _has_relative_pronoun(text: str) -> bool:
+    return (" wh" in text or " that " in text) and _RELATIVE_PRONOUN.search(text) is not None
 
 
 def _is_plural(relation: str) -> bool:
