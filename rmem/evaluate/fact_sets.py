@@ -1,7 +1,8 @@
 """Recall on facts that later facts replace, and on questions that need several of them.
 
 A file, or each file of a folder, is JSON, perhaps gzipped: [{"name": …, "facts": [sentence, in order of time],
-"questions": [{"question": …, "answers": [text]}]}]. All sentences of a set are remembered in their order; each question goes through `recall`."""
+"questions": [{"question": …, "answers": [text]}]}]. All sentences of a set are remembered in their order; each question
+goes through `recall`."""
 
 from __future__ import annotations
 
