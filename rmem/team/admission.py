@@ -22,12 +22,12 @@ from .exchange import (
     check_document,
     check_removal,
     document,
-    is_personal,
     memory_of,
     merge,
     merge_sources,
     source_key,
 )
+from .notes import is_shared
 from .validation import mended_contents
 from .versions import FORGET, KEY, REMOVED, removal_of, version_of
 
@@ -100,7 +100,7 @@ def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResul
             if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None  # the next pull tells them that it is gone
             wanted = {**sent, "author": by.member, "contents": _attribute_sources(sent["contents"], (), by)}
-        elif is_personal(known):
+        elif not is_shared(known.place):
             raise InputError(f"there is a memory {sent['id']!r} already, which is not shared", field="id")
         else:
             if sent["author"] not in (None, by.member, known.actor):
@@ -149,7 +149,7 @@ def _admit_removal(brain: Brain, sent: Document, by: Sender, done: AdmissionResu
 
     def taken(known: Memory | None) -> Edited | None:
         refused[0] = None
-        if known is None or is_personal(known):
+        if known is None or not is_shared(known.place):
             return None
         version = version_of(known.contents)
         removed = sent[KEY] or version + 1

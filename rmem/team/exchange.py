@@ -26,7 +26,7 @@ from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
-from .notes import CURRENT, KINDS, SUPERSEDED
+from .notes import CURRENT, KINDS, SUPERSEDED, is_shared
 from .validation import check, mended_contents, sound
 from .versions import CHANGES, KEY, REMOVED, removal_of, version_of, was_shared
 
@@ -37,7 +37,6 @@ CLAIMED = "for"
 SYNC = "sync"
 _FIELDS = ("id", "text", "kind", "agent", "author", "session", "when", "importance", "place", "contents")
 _SOURCES = 50
-_PERSONAL = "personal:"
 _REGISTERS = ("valid_until", "superseded_by")
 
 Document = dict[str, Any]
@@ -71,8 +70,8 @@ def document(memory: Memory) -> Document:
     }
 
 
-def check_document(data: Mapping[str, Any]) -> Document:
-    """Check a received document; InputError names the bad field."""
+def check_document(data: Mapping[str, Any], *, body: str = "contents") -> Document:
+    """Check a received document; InputError names the bad field. `body` is what the caller calls its contents."""
     if not isinstance(data, Mapping):
         raise checks.refuse("memory", "a JSON object", data)
     checks.known_fields("a memory", data, _FIELDS)
@@ -80,14 +79,14 @@ def check_document(data: Mapping[str, Any]) -> Document:
         if name not in data:
             raise InputError(f"a memory must have the field {name!r}", field=name)
     place = checks.name("place", data["place"])
-    if place != "organisation" and not (place.startswith("repo:") and len(place) > len("repo:")):
+    if not is_shared(place):
         raise InputError(f"place must be repo:… or organisation, got {place!r}", field="place")
-    contents = checks.json_object("contents", data["contents"])
+    contents = checks.json_object(body, data["contents"])
     if "text" in contents:
-        raise InputError("contents must not hold the key 'text': the text itself is kept there", field="contents")
-    check(contents)
+        raise InputError(f"{body} must not hold the key 'text': the text itself is kept there", field=body)
+    check(contents, body=body)
     if contents.get("scope") == "personal":
-        raise InputError("contents.scope: a personal memory stays with its author", field="contents.scope")
+        raise InputError(f"{body}.scope: a personal memory stays with its author", field=f"{body}.scope")
     return {
         "id": checks.memory_id("id", data["id"]),
         "text": checks.text("text", data["text"]),
@@ -229,7 +228,7 @@ def changes(
         memory = brain.get(memory_id)
         if memory is not None and (memory.type not in KINDS or (only is not None and not only(memory))):
             continue
-        if memory is not None and not is_personal(memory):
+        if memory is not None and is_shared(memory.place):
             if member is not None and FOREIGN not in memory.tags:
                 memory.actor = member
             found.memories += [document(whole) for whole in sound([memory])]
@@ -249,10 +248,6 @@ def _removed_version(brain: Brain, memory_id: str, memory: Memory | None) -> int
         return version_of(memory.contents) if was_shared(brain, memory_id) else None
     removal = removal_of(brain, memory_id)
     return removal.version if removal is not None and removal.shared else None
-
-
-def is_personal(memory: Memory) -> bool:
-    return (memory.place or _PERSONAL).startswith(_PERSONAL)
 
 
 def audit_log(brain: Brain) -> AuditLog:
@@ -277,7 +272,7 @@ def apply_document(
             if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None
             wanted = sent
-        elif is_personal(known):
+        elif not is_shared(known.place):
             return None
         else:
             before = document(known)
@@ -297,7 +292,7 @@ def apply_removal(brain: Brain, sent: Document, *, origin: str, who: str) -> boo
     """Remove a memory that the server removed, unless it changed here since; return whether it was removed."""
 
     def taken(known: Memory | None) -> Edited | None:
-        if known is None or is_personal(known):
+        if known is None or not is_shared(known.place):
             return None
         version = sent[KEY] or version_of(known.contents) + 1
         if version_of(known.contents) >= version:

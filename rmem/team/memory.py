@@ -17,6 +17,7 @@ from ..memory_builder import build_memory
 from ..models import Hits, Memory
 from ..stores.base import Edit, Edited
 from . import known_repositories
+from .bounds import check_bounds
 from .identity import Repository
 from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
@@ -79,6 +80,8 @@ class TeamMemory:
 
     def _build_memory(self, note: Note, when: float) -> Memory:
         """The memory that a note becomes, as the privacy policy lets it in; it may say whose it is."""
+        body = note.contents(when) | ({known_repositories.KEY: self._workspace} if self._workspace else {})
+        check_bounds({"text": note.text, "when": when, "place": note.audience, "contents": body}, 0)
         memory = build_memory(
             text=note.text,
             id=note.id,
@@ -90,7 +93,7 @@ class TeamMemory:
             importance=note.importance,
             when=when,
             tags={"state": note.state, "scope": note.reach},
-            metadata=note.contents(when) | ({known_repositories.KEY: self._workspace} if self._workspace else {}),
+            metadata=body,
         )
         return cleaned_for(self.brain, memory, [note.author])
 

@@ -21,6 +21,7 @@ ID = "team-"
 """How the id of a note begins."""
 LONGEST_TEXT = 65_536
 """Characters of a note."""
+_REPOSITORY = "repo:"
 _SPACE = re.compile(r"\s+")
 
 
@@ -29,7 +30,12 @@ def audience(scope: str, repository: str | None, author: str) -> str:
     "personal:ann@acme.io"."""
     if scope == "organisation":
         return "organisation"
-    return f"personal:{author}" if scope == "personal" or repository is None else f"repo:{repository}"
+    return f"personal:{author}" if scope == "personal" or repository is None else f"{_REPOSITORY}{repository}"
+
+
+def is_shared(place: str | None) -> bool:
+    """Return whether others see a memory with this place."""
+    return place is not None and (place == "organisation" or (place.startswith(_REPOSITORY) and place != _REPOSITORY))
 
 
 @dataclass(slots=True)
