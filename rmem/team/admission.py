@@ -29,7 +29,7 @@ from .exchange import (
 )
 from .notes import is_shared
 from .validation import mended_contents
-from .versions import FORGET, KEY, REMOVED, removal_of, version_of
+from .versions import FORGET, KEY, REMOVED, audience_detail, removal_of, version_of
 
 _SOURCES = 50
 
@@ -56,7 +56,8 @@ class Sender:
         return self.is_admin or memory.actor in (None, self.member)
 
     def edit_by(self, memory: Memory | None, action: str, **detail: Any) -> Edited:
-        return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail})
+        audience = audience_detail(None if memory is None else memory.place)
+        return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail, **audience})
 
 
 def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Sender) -> AdmissionResult:

@@ -28,7 +28,15 @@ from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
 from .notes import CURRENT, KINDS, SUPERSEDED, is_shared
 from .validation import check, mended_contents, sound
-from .versions import CHANGES, KEY, REMOVED, removal_of, version_of, was_shared
+from .versions import (
+    CHANGES,
+    KEY,
+    REMOVED,
+    audience_hash,
+    history_of,
+    removal_of,
+    version_of,
+)
 
 FOREIGN = "from"
 """The tag of a memory that is another member's; its value is the server's address."""
@@ -205,6 +213,14 @@ def _json_text(value: Any) -> str:
 # What changed
 
 
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Who asks for changes: the places whose memories they get, and those whose removals concern them."""
+
+    places: Collection[str]
+    had: Collection[str]
+
+
 def changes(
     brain: Brain,
     after: int,
@@ -212,10 +228,11 @@ def changes(
     *,
     but: Sequence[str] = (),
     only: Callable[[Memory], bool] | None = None,
+    receiver: Receiver | None = None,
     member: str | None = None,
 ) -> SyncChanges:
     """Return what changed after an entry of the audit log, except by the actions `but`, for memories that `only`
-    accepts. Memories of nobody else are attributed to `member`, if given."""
+    accepts and that concern the `receiver`. Memories of nobody else are attributed to `member`, if given."""
     found = SyncChanges(next=after)
     entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
@@ -228,12 +245,12 @@ def changes(
         memory = brain.get(memory_id)
         if memory is not None and (memory.type not in KINDS or (only is not None and not only(memory))):
             continue
-        if memory is not None and is_shared(memory.place):
+        if memory is not None and is_shared(memory.place) and (receiver is None or memory.place in receiver.places):
             if member is not None and FOREIGN not in memory.tags:
                 memory.actor = member
             found.memories += [document(whole) for whole in sound([memory])]
         else:
-            version = _removed_version(brain, memory_id, memory)
+            version = _removed_version(brain, memory_id, memory, receiver)
             if version is None:
                 continue
             found.gone.append({"id": memory_id, KEY: version})
@@ -241,12 +258,18 @@ def changes(
     return found
 
 
-def _removed_version(brain: Brain, memory_id: str, memory: Memory | None) -> int | None:
-    """Return the version that others must remove, of a memory that is gone or no longer shared; None if they never had
-    it."""
+def _removed_version(brain: Brain, memory_id: str, memory: Memory | None, receiver: Receiver | None) -> int | None:
+    """Return the version that a receiver must remove, of a memory that is gone or no longer shared with them; None if
+    they never had it. Where the log is too old to say who had it, all had what is gone."""
+    history = history_of(brain, memory_id)
+    if receiver is not None:
+        elsewhere = memory is not None and is_shared(memory.place)
+        had = any(audience_hash(place) in history.audiences for place in receiver.had)
+        if not had and (history.audiences or elsewhere):
+            return None
     if memory is not None:
-        return version_of(memory.contents) if was_shared(brain, memory_id) else None
-    removal = removal_of(brain, memory_id)
+        return version_of(memory.contents) if history.shared else None
+    removal = history.removal
     return removal.version if removal is not None and removal.shared else None
 
 

@@ -25,7 +25,7 @@ from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
 from .validation import mended_contents, sound
 from .versions import KEY as VERSION
-from .versions import removal_of, version_of
+from .versions import audience_detail, removal_of, version_of
 
 _SOURCES = 50  # of a memory that are kept; its count goes on
 _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
@@ -143,8 +143,8 @@ class TeamMemory:
 
     def _record_edit(self, memory: Memory, action: str, **detail: Any) -> Edited:
         entry = {key: value for key, value in detail.items() if value is not None}
-        version = {VERSION: version_of(memory.contents)}
-        return Edited(memory, self.author, action, {**self._source, **entry, **version})
+        kept = {VERSION: version_of(memory.contents), **audience_detail(memory.place)}
+        return Edited(memory, self.author, action, {**self._source, **entry, **kept})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
         """Record who did what with which memories, and from where; never their contents."""

@@ -15,6 +15,7 @@ from ... import checks, config
 from ...errors import InputError, NotFoundError
 from ...filters import Filter
 from ...models import Memory
+from ...team.versions import audience_detail
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import (
@@ -122,9 +123,11 @@ def _remember_all(access: Access, items: list[Any]) -> list[str]:
 
 
 def record_new(access: Access, kept: Sequence[Memory]) -> None:
-    """Record in the audit log who remembered what, by scope."""
-    for scope, memories in groupby(kept, key=lambda memory: memory.tags.get("scope") or _scope_of(memory.place)):
-        detail = {"origin": "rest", "token": access.token_id, "scope": scope}
+    """Record in the audit log who remembered what, and for whom."""
+    for (scope, place), memories in groupby(
+        kept, key=lambda memory: (memory.tags.get("scope") or _scope_of(memory.place), memory.place)
+    ):
+        detail = {"origin": "rest", "token": access.token_id, "scope": scope, **audience_detail(place)}
         access.brain.store.record(access.member, "remember", [memory.memory_id for memory in memories], **detail)
 
 
