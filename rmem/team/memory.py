@@ -19,7 +19,7 @@ from ..stores.base import Edit, Edited
 from . import known_repositories
 from .bounds import check_bounds
 from .identity import Repository
-from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
+from .notes import CURRENT, KINDS, LONGEST_TEXT, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
 from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
@@ -233,7 +233,7 @@ class TeamMemory:
 
     def reword(self, memory_id: str, text: str) -> Memory:
         """Change the wording of a memory. To change its meaning, supersede it with a new note."""
-        words = checks.text("text", text)
+        words = checks.text("text", text, maximum=LONGEST_TEXT)
         policy = self.brain.privacy
         words = words if policy is None else policy.clean(words)
 
