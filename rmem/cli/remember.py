@@ -9,7 +9,7 @@ import click
 
 from .. import config
 from ..errors import InputError, NotFoundError
-from .cli_context import CliContext, memory_document
+from .cli_context import CliContext, memory_document, note_foreign
 from .completion_values import agents, ids, types
 from .options import Function, command_options, metadata, pairs, point, text_of
 
@@ -212,6 +212,8 @@ def update(
         cli.document(memory_document(memory))
     else:
         click.echo(f"Updated {memory.memory_id}" if cli.is_terminal else memory.memory_id)
+    if text is not None:
+        note_foreign(cli, [memory], "the old words come")
 
 
 class _TagsChanged(Exception):

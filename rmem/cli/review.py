@@ -72,7 +72,7 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     for found in against:
         click.echo(f"{found.why}:")
         for side in (found.older, found.newer):
-            click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.author}  {one_line(side.text)}")
+            click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.said_by}  {one_line(side.text)}")
     for past in old:
         click.echo(f"{past.stale}:\n  {past.id}  {moment(past.memory.timestamp)}  {one_line(past.text)}")
     if open_:

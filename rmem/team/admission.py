@@ -15,7 +15,6 @@ from ..models import Memory
 from ..stores.base import Edited
 from .bounds import check_bounds, check_id, check_version
 from .exchange import (
-    CLAIMED,
     SYNC,
     Document,
     changed_by,
@@ -27,7 +26,7 @@ from .exchange import (
     merge_sources,
     source_key,
 )
-from .notes import is_shared
+from .notes import CLAIMED, is_shared
 from .validation import mended_contents
 from .versions import FORGET, KEY, REMOVED, audience_detail, removal_of, version_of
 

@@ -216,9 +216,7 @@ class Capture:
                 continue
             reason = reason_in(event.message, known.text, alone=len(state.unexplained) == 1)
             if reason:
-                body = {name: value for name, value in known.contents.items() if name != "text"}
-                team.audit("learn again", [number], agent=event.agent, session=event.session)
-                self._brain.update(number, text=f"{known.text}\nWhy: {reason}", metadata={**body, "reason": reason})
+                team.explain(number, reason, agent=event.agent, session=event.session)
         state.unexplained = []
 
     def _keep_output(

@@ -26,7 +26,7 @@ from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
-from .notes import CURRENT, KINDS, SUPERSEDED, is_shared
+from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, SUPERSEDED, is_shared
 from .validation import check, mended_contents, sound
 from .versions import (
     CHANGES,
@@ -38,10 +38,6 @@ from .versions import (
     version_of,
 )
 
-FOREIGN = "from"
-"""The tag of a memory that is another member's; its value is the server's address."""
-CLAIMED = "for"
-"""The field of a source whose author, says the member who pushed it, is somebody else: of a commit, for one."""
 SYNC = "sync"
 _FIELDS = ("id", "text", "kind", "agent", "author", "session", "when", "importance", "place", "contents")
 _SOURCES = 50

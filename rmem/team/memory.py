@@ -250,6 +250,20 @@ class TeamMemory:
 
         return self._edit(memory_id, apply)
 
+    def explain(self, memory_id: str, reason: str, **detail: Any) -> Memory:
+        """Add the reason of a failure to the memory of its fix, which has none yet."""
+
+        def apply(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            if "reason" not in known.contents:
+                known.text = f"{known.text}\nWhy: {reason}"
+                known.contents = {**mended_contents(known.contents), "text": known.text, "reason": reason}
+                _next_version(known).contents["reworded"] = version_of(known.contents)
+            return self._record_edit(known, "reword", **detail)
+
+        return self._edit(memory_id, apply)
+
     def _edit(self, memory_id: str, edit: Edit) -> Memory:
         kept = self.brain.edit(memory_id, edit)
         assert kept is not None  # what such an edit is given, it gives back
@@ -316,7 +330,7 @@ class TeamMemory:
         about: dict[str, list[str]] = {}
         for experience in self.recall(topic, repository=repository, k=30, bar=bar):
             for source in experience.memory.contents.get("sources", ()):
-                who = source.get("author", experience.author)
+                who = experience.person(source)
                 weight[who] = weight.get(who, 0.0) + experience.relevance
                 about.setdefault(who, []).append(experience.id)
         return [
