@@ -250,6 +250,19 @@ class TeamMemory:
 
         return self._edit(memory_id, apply)
 
+    def announce(self, memory_id: str, *, words: bool, audience: bool) -> Memory:
+        """Make the present words, the present audience or both of a memory count before what other members have."""
+
+        def apply(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            made = _next_version(known)
+            changed = [name for name, holds in (("reworded", words), ("shared", audience)) if holds]
+            made.contents |= dict.fromkeys(changed, version_of(made.contents))
+            return self._record_edit(made, "share" if audience else "reword")
+
+        return self._edit(memory_id, apply)
+
     def explain(self, memory_id: str, reason: str, **detail: Any) -> Memory:
         """Add the reason of a failure to the memory of its fix, which has none yet."""
 

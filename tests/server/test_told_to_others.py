@@ -135,3 +135,30 @@ def test_a_change_of_anothers_memory_says_that_it_may_not_last(people, command, 
     assert "administrator" not in done.stderr
     done = CliRunner().invoke(rmem, [command[0], key, *command[1:]])
     assert f"A memory of ann: {said} with the next sync" in done.stderr
+
+
+def test_words_that_are_changed_on_the_server_reach_the_members(people, server):
+    ann, bob = people
+    key = ann.team.remember(Note("The key is 1234", "codebase", author="ann@acme.io", repository=REPOSITORY)).memory_id
+    for one in (ann, bob):
+        one.sync()
+    admin = server.client(server.token_for("default", "default", "ADMIN", member="eve"))
+    answer = admin.patch(
+        f"/workspaces/default/memories/{key}", json={"text": "The key is in the safe"}, params={"keep_earlier": False}
+    )
+    assert answer.status_code == 200
+    assert answer.headers["etag"] == admin.get(f"/workspaces/default/memories/{key}").headers["etag"]
+    for one in (ann, bob):
+        one.sync()
+        assert one.brain.get(key).text == "The key is in the safe"
+
+
+def test_what_is_made_personal_on_the_server_leaves_the_others(people, server):
+    ann, bob = people
+    key = ann.team.remember(Note("My draft", "codebase", author="ann@acme.io", repository=REPOSITORY)).memory_id
+    for one in (ann, bob):
+        one.sync()
+    client = server.client(ann.token)
+    assert client.patch(f"/workspaces/default/memories/{key}", json={"place": "personal:ann"}).status_code == 200
+    bob.sync()
+    assert bob.brain.get(key) is None
