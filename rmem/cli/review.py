@@ -119,4 +119,9 @@ def _set_scope(cli: CliContext, memory_id: str, scope: str) -> None:
     if cli.json:
         cli.document(document)
     else:
-        click.echo(f"{memory.memory_id} is now {scope}.")
+        who = {
+            "personal": "for you alone; it leaves the others with the next sync",
+            "repository": f"for all who work in {memory.contents.get('repository')}, with the next sync",
+            "organisation": "for the whole organisation, with the next sync",
+        }
+        click.echo(f"{memory.memory_id} is {who[scope]}.")

@@ -19,7 +19,7 @@ from ..stores.base import Edit, Edited
 from . import known_repositories
 from .bounds import check_bounds
 from .identity import Repository
-from .notes import CURRENT, KINDS, LONGEST_TEXT, SCOPES, SUPERSEDED, Experience, Note, audience
+from .notes import CURRENT, FOREIGN, ID, KINDS, LONGEST_TEXT, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
 from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
@@ -358,6 +358,11 @@ class TeamMemory:
         def apply(known: Memory | None) -> Edited:
             if known is None:
                 raise NotFoundError(memory_id)
+            if known.type not in KINDS or not (memory_id.startswith(ID) or FOREIGN in known.tags):
+                raise InputError(
+                    f"{memory_id!r} is a plain memory, which is never sent; `rmem remember --team` writes a note",
+                    field="memory_id",
+                )
             author, repository = known.actor or "", known.contents.get("repository")
             if scope == "personal" and author and author not in self._names:
                 raise InputError(f"only {author}, who learned it, can keep {memory_id!r} to themselves", field="scope")

@@ -96,3 +96,14 @@ def test_outside_a_repository_or_where_it_opted_out_there_is_no_note(
     assert "capture = false" in rmem("remember", "--team", "One").err
     monkeypatch.chdir(tmp_path)
     assert "--team needs a repository" in rmem("remember", "--team", "One").err
+
+
+def test_a_plain_memory_is_not_called_shared(rmem: Rmem, clone: Path) -> None:
+    key = rmem("remember", "Releases are cut on Mondays", "--type", "decision").out.strip()
+    answer = rmem("share", key, "--to", "organisation")
+    assert answer.code != 0
+    assert "is a plain memory, which is never sent" in answer.err
+    assert "organisation" not in rmem("show", key).out
+    note = rmem("remember", "--team", "Deploys run from tags only").out.strip()
+    assert "is for the whole organisation, with the next sync" in rmem("share", note, "--to", "organisation").out
+    assert "is for you alone" in rmem("unshare", note).out
