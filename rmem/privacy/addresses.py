@@ -60,7 +60,7 @@ _URL = re.compile(r"(?<=://)([^\s/:@?#\"'<>`]{0,128}):([^\s\"'<>`]{1,256})@(?=[\
 
 _HOST = re.compile(r"\.(?:[0-9]{1,3}|com|net|org|io|dev|local|tld|example)$")
 _IN_DOCUMENTS = re.compile(
-    r"(?:your[_-]?)?(?:user(?:_?name)?|login|name|usr)?:(?:your[_-]?)?(?:password|passwd|passwort|pass|pwd)"
+    r"(?:(?:your|my)[_-]?)?(?:user(?:_?name)?|login|name|usr)?:(?:(?:your|my)[_-]?)?(?:password|passwd|passwort|pass|pwd)"
     r"|(?-i:[A-Z_]+:[A-Z_]+)|\w+_key_id:\w+_key",
     re.IGNORECASE,
 )
