@@ -306,7 +306,7 @@ def audit(
         cli.note("No entries.")
     for entry in shown:
         about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
-        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")
+        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory or '-'}\t{about}")
 
 
 def _log_of(cli: CliContext, data: str | None, org: str) -> str:

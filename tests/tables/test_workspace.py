@@ -175,7 +175,7 @@ def test_reading_only_refuses_what_writes(notes):
     for sql in ("SELECT 1", "EXPLAIN SELECT 1", "VALUES (1)", "WITH x AS (SELECT 1) SELECT * FROM x", "TABLE notes"):
         assert notes.write_targets(sql) is None
         notes.query(sql, read_only=True)
-    assert notes.write_targets("create index I on t (a)") == ("CREATE INDEX", ["i"])
+    assert notes.write_targets("create index I on t (a)") == ("CREATE INDEX", ["t"])
     assert notes.write_targets('insert into "Notes" (a) select 1') == ("INSERT", ["Notes"])
     assert notes.write_targets("WITH x AS (SELECT 1) DELETE FROM default.Notes") == ("DELETE", ["notes"])
     assert notes.write_targets("DROP TABLE a, b") == ("DROP TABLE", ["a", "b"])
