@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from typing import Any
 
 from . import checks
@@ -75,7 +76,8 @@ class Filter:
         for low, high in (("min_step", "max_step"), ("since", "until"), ("min_importance", "max_importance")):
             below, above = getattr(self, low), getattr(self, high)
             if below is not None and above is not None and below > above:
-                raise InputError(f"{low} must not be after {high}: {below} > {above}", field=low)
+                values = [_shown(low, value) for value in (below, above)]
+                raise InputError(f"{low} must not be after {high}: {values[0]} > {values[1]}", field=low)
         self._check_space(put)
 
     def _check_space(self, put: Any) -> None:
@@ -195,6 +197,11 @@ def written(value: object) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else float.__repr__(value)
     return repr(value) if type(value) is int else _json(value)
+
+
+def _shown(field: str, value: float) -> str:
+    """Format a bound for an error: a time as such."""
+    return f"{datetime.fromtimestamp(value):%Y-%m-%d %H:%M}" if field == "since" else f"{value}"
 
 
 def _canonical(value: object) -> object:

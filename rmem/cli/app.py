@@ -199,7 +199,7 @@ def rmem(context: click.Context, store: str | None, as_json: bool, quiet: bool) 
       rmem list --type decision --json
       rmem --store team.db stats
 
-    Every command takes --json, and --store after its name too; `rmem COMMAND --help` shows examples.
+    Nearly every command takes --json, and --store after its name too; `rmem COMMAND --help` shows examples.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

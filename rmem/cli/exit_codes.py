@@ -34,7 +34,7 @@ TABLE = f"""\
   {NOT_FOUND}    no memory with that id, no such table
   {STORE}    the store cannot do it: missing, locked, full, read-only, damaged, too new, or without its key
   {EMBEDDER}    the embedder cannot load or answer, or is not the store's
-  {PROBLEMS}    doctor, plugins or bench load found problems
+  {PROBLEMS}    doctor or plugins found problems
   {STOPPED}  stopped by you: Ctrl-C, or "no" to a question
   {PIPE_CLOSED}  the reader of the output went away"""
 

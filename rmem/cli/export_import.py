@@ -160,6 +160,11 @@ def _import_history(cli: CliContext, source: str, folder: Path | None) -> None:
         return
     what = "commits" if source == "git" else "transcripts"
     click.echo(f"Read {done.read:,} {what}; {done.memories:,} new memories, {done.passed_over:,} known already")
+    if done.left_out:
+        click.echo(
+            f"{done.left_out:,} commits left out: releases, formatting, tests or documents alone, or no word of "
+            "what changed"
+        )
     if done.without_patch:
         click.echo(
             f"{done.without_patch:,} commits were read without their patches (no names of functions and tests, no "

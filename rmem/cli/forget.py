@@ -156,7 +156,8 @@ def _print_chosen(cli: CliContext, chosen: list[tuple[str, float | None]], dry_r
         return
     for key, kept in chosen:
         click.echo(key if kept is None else f"{key}\t{kept:.4f}")
-    number = ", ".join([f"{len(chosen)} memories", *(f"{count} {name}" for name, count in beside.items() if count)])
+    counted = f"{len(chosen)} {'memory' if len(chosen) == 1 else 'memories'}"
+    number = ", ".join([counted, *(f"{count} {name}" for name, count in beside.items() if count)])
     cli.note(f"{number} {'would go' if dry_run else 'gone'}")
 
 

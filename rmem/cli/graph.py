@@ -139,7 +139,11 @@ def about(
                 entity, relations=relations or None, at=at, believed=believed, likely=likely, limit=limit
             )
             found = [neighbour.fact for neighbour in near]
-    _show(cli, found, f"Nothing is known about {entity!r}. `rmem graph entities` lists what is.")
+    _show(
+        cli,
+        found,
+        f"Nothing is known for sure about {entity!r}; --likely shows more, `rmem graph entities` what is known.",
+    )
 
 
 @graph.command()

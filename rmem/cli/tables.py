@@ -48,7 +48,7 @@ def sql(
     \b
     Examples:
       rmem sql "SELECT id, task FROM debug_memory ORDER BY id"
-      rmem sql "SELECT task FROM debug_memory WHERE task <#> $1 > 0" -p "out of memory" --csv
+      rmem sql 'SELECT task FROM debug_memory WHERE task <#> $1 > 0' -p "out of memory" --csv
       rmem sql "SELECT count(*) FROM runs WHERE day = :day" --set day=2026-05-01 --json
       rmem sql --file schema.sql
       rmem sql --store https://memory.example.org --workspace team "SELECT * FROM runs" --tsv

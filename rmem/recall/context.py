@@ -91,10 +91,11 @@ def prior_scores(
 
 
 def inside_span(times: npt.NDArray[np.float64], span: Span, settings: RecallSettings) -> Scores:
-    """Return 1 inside the span, decaying outside: over days around a date, over half its length around "yesterday"."""
+    """Return 1 inside the span, decaying outside: over days around a date, over half its length around "yesterday",
+    over half a day before "since Monday"."""
     length = span.end.timestamp() - span.start.timestamp()
     if span.relative:
-        before = after = max(length / 2, _DAY / 4)
+        before = after = _DAY / 2 if span.is_open else max(length / 2, _DAY / 4)
     else:
         before, after = settings.time_before * _DAY, settings.time_after * _DAY
     result = np.zeros(times.size, np.float32)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..patterns import lazy_pattern
+from .calendar import FAR_FUTURE, FAR_PAST
 
 if TYPE_CHECKING:
     from .calendar import Reading
@@ -40,6 +41,11 @@ class Span:
     words: str
     relative: bool = False
     every_year: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no beginning or no end ("since Monday")."""
+        return self.start <= FAR_PAST or self.end >= FAR_FUTURE
 
 
 def time_span(question: str, now: datetime) -> Span | None:

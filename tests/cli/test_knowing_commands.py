@@ -211,7 +211,13 @@ def test_mining_transcripts(rmem: Rmem, clone: Path, tmp_path: Path) -> None:
     words = ("import", "claude-code", "--from", str(tmp_path / "kept"))
     answer = rmem(*words)
     assert (answer.code, answer.out) == (0, "Read 1 transcripts; 1 new memories, 0 known already\n")
-    assert rmem(*words, "--json").json == {"read": 0, "passed_over": 1, "memories": 0, "without_patch": 0}
+    assert rmem(*words, "--json").json == {
+        "read": 0,
+        "passed_over": 1,
+        "memories": 0,
+        "without_patch": 0,
+        "left_out": 0,
+    }
     (memory,) = rmem("list", "--json").json["memories"]
     assert memory["text"] == "We never use print in library code"
     assert memory["place"] == f"repo:{REPOSITORY}"
@@ -231,9 +237,11 @@ def test_mining_where_there_is_nothing(rmem: Rmem, clone: Path, tmp_path: Path, 
 def test_mining_git(rmem: Rmem, clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (clone / "pool.py").write_text("pool = Pool(20)\n")
     git("commit", "-qam", "Fix timeouts of the pool at night")
-    assert rmem("import", "git").out == "Read 2 commits; 1 new memories, 0 known already\n"
+    mined = rmem("import", "git").lines
+    assert mined[0] == "Read 2 commits; 1 new memories, 0 known already"
+    assert mined[1].startswith("1 commits left out: ")
     monkeypatch.chdir(tmp_path)
-    known = {"read": 2, "passed_over": 1, "memories": 0, "without_patch": 0}
+    known = {"read": 2, "passed_over": 1, "memories": 0, "without_patch": 0, "left_out": 1}
     assert rmem("import", "git", "--from", str(clone), "--json").json == known
     answer = rmem("import", "git")
     assert answer.code == 2

@@ -321,6 +321,20 @@ def test_time_words_raise_what_happened_then(diary, question, best):
 
 
 @pytest.mark.parametrize(
+    ("question", "raised"),
+    [
+        ("what happened since Monday?", {"2026-05-19", "bicycle"}),
+        ("what happened before last Friday?", {"2026-05-13", "2026-04-10", "2025-12-24", "2025-05-10", "2023-05-07"}),
+        ("what happened after last Friday?", {"2026-05-19", "bicycle"}),
+    ],
+)
+def test_times_without_an_end_raise_only_what_lies_inside(diary, question, raised):
+    hits = diary.recall(question, k=7, now=NOW, explain=True)
+    assert {hit.memory.memory_id for hit in hits if hit.explanation.components["time"] > 1} == raised
+    assert {hit.memory.memory_id for hit in hits[: len(raised)]} == raised
+
+
+@pytest.mark.parametrize(
     ("question", "kept"),
     [
         ("dentist yesterday", {"2026-05-19", "bicycle"}),

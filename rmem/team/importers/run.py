@@ -36,6 +36,8 @@ class Imported(NamedTuple):
     memories: int
     without_patch: int = 0
     """Commits whose contents are not all in this clone: what their patches would show is missing."""
+    left_out: int = 0
+    """Commits that say nothing worth a memory: releases, formatting, tests or documents alone."""
 
 
 def import_transcripts(
@@ -169,7 +171,7 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
     present = git.files_now(where.root)  # not what is checked out: that may be part of it, or nothing
     writer = _NoteWriter(brain, TeamMemory(brain, author=author(where.root), workspace=workspace_of(str(where.root))))
     history, pairs = git.History(where), git.FilePairs()
-    read = without_patch = 0
+    read = without_patch = left_out = 0
     for commit in git.commits(where.root, ids):
         read += 1
         without_patch += not commit.is_whole
@@ -178,11 +180,12 @@ def import_git(brain: Brain, path: Path, *, on_progress: Progress | None = None)
         note = history.learn(commit)
         if note is not None:
             writer.keep(_add_prints(note, where.root, not present.isdisjoint(note.files)))
+        left_out += note is None
         if on_progress is not None:
             on_progress(read, len(ids))
     for note in pairs.notes(where, writer.team.author, time.time(), present):
         writer.keep(_add_prints(note, where.root, True))
-    return Imported(read, writer.passed_over, brain.store.count() - before, without_patch)
+    return Imported(read, writer.passed_over, brain.store.count() - before, without_patch, left_out)
 
 
 class _NoteWriter:
