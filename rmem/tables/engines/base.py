@@ -56,6 +56,12 @@ class StatementPlan:
     max_bytes: int | None = None
 
 
+def pattern_parameters(tree: exp.Expression) -> list[int]:
+    """Return the numbers of the parameters that are patterns of LIKE."""
+    patterns = (node.expression.unnest() for node in tree.find_all(exp.Like, exp.ILike))
+    return [int(pattern.name) for pattern in patterns if isinstance(pattern, exp.Parameter | exp.Placeholder)]
+
+
 _SEVERAL = 10
 _BATCH_BYTES = 8_000_000
 

@@ -18,8 +18,8 @@ from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS
 from ..sql.nodes import replace_node
 from ..sql.sources import find_source
-from .base import RowNumbers, StatementPlan, Values
-from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
+from .base import RowNumbers, StatementPlan, Values, pattern_parameters
+from .postgres_guards import guard, is_cheap_pattern
 from .postgres_values import to_driver
 
 SCORE = "rmem_score"

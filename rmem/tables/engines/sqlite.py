@@ -43,12 +43,14 @@ from .base import (
     TableChanges,
     fetch_batch,
     fetch_rows,
+    pattern_parameters,
 )
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
 from .sqlite_functions import StatementState, current, install
 from .sqlite_layout import Compiled, Physical, parameter_values
+from .sqlite_patterns import is_short
 from .sqlite_storage import result_reader
 from .sqlite_writes import bulk_insert_sql, compile_write, default_sql, stored_rows
 
@@ -308,14 +310,15 @@ class SqliteEngine(Engine):
 
     def _compile(self, connection: sqlite3.Connection, plan: StatementPlan) -> Compiled:
         tables = self._physical(connection)
-        aliases = tuple(plan.candidates)
-        seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
+        seen, patterns, known = plan.tree.meta.get(_COMPILED, (None, (), {}))
         if seen is not tables:
-            known = {}
-            plan.tree.meta[_COMPILED] = tables, known
-        if aliases in known:
-            return known[aliases]  # type: ignore[no-any-return]
-        compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
+            patterns, known = pattern_parameters(plan.tree), {}
+            plan.tree.meta[_COMPILED] = tables, patterns, known
+        long = frozenset(number for number in patterns if not is_short(plan.parameters[number - 1]))
+        key = tuple(plan.candidates), long
+        if key in known:
+            return known[key]  # type: ignore[no-any-return]
+        compiler = Compiler(tables, plan.candidates, long, nodes=sum(1 for _ in plan.tree.walk()))
         try:
             if isinstance(plan.tree, exp.Query):
                 compiled = compiler.finish(compiler.query(plan.tree), plan.tree.meta["columns"])
@@ -323,7 +326,7 @@ class SqliteEngine(Engine):
                 compiled = compile_write(compiler, plan.tree)
         except RecursionError:
             raise SqlError("the statement is nested too deeply") from None
-        known[aliases] = compiled
+        known[key] = compiled
         return compiled
 
     def _prepare(self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled) -> None:

@@ -15,6 +15,13 @@ from .sqlite_functions import native
 
 LONGEST = 10.0
 """Seconds that one match may take where the statement has no time limit."""
+SHORT = 32
+"""Characters of a pattern that SQLite compares itself. Its LIKE takes the time of text and pattern multiplied, and
+cannot be stopped."""
+
+
+def is_short(pattern: object) -> bool:
+    return not isinstance(pattern, str) or len(pattern) <= SHORT
 
 
 @lru_cache(maxsize=512)
@@ -119,7 +126,7 @@ def _rewrite(pattern: str, *, lines: bool) -> str:
 
 def _compile(text: str, flags: int, pattern: str) -> Any:
     if len(text) > 20_000:
-        raise SqlError("invalid regular expression: it is too long")
+        raise SqlError("a pattern of LIKE or of a regular expression is too long")
     try:
         return regex.compile(text, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
