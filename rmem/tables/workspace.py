@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -29,9 +28,9 @@ from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
 from .fact_tables import GraphSource, add_queries, named_in, rows_of
 from .results import Result
-from .search import execute
+from .search.execute import BoundStatement, StatementRun
 from .search.indexes import SearchIndexes
-from .search.plan import SearchPlan, has_search, plan_search
+from .search.plan import plan_search
 from .sql import define
 from .sql.bind import Binder
 from .sql.bulk_rows import check_columns
@@ -48,36 +47,16 @@ Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A statement with the catalogue that it was bound to."""
-
-    tree: exp.Expression
-    catalogue: dict[str, Table]
-    search: SearchPlan | None
-    facts: tuple[str, ...] = ()
-    """Which of the tables of `facts` it reads; their rows are its last parameters."""
-
-    def statement(
-        self, values: Sequence[Any], max_rows: int | None = None, max_bytes: int | None = None
-    ) -> execute.BoundStatement:
-        search = self.search
-        if search is not None and search.by_value:
-            search = plan_search(self.tree.copy(), self.catalogue, values)
-        return execute.BoundStatement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
-
-
 def _bind(
     tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any], facts: tuple[str, ...] = ()
-) -> _Bound:
+) -> BoundStatement:
     if facts:
         add_queries(tree, facts, len(values) + 1, name)
     try:
         bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
     except RecursionError:
         raise SqlError("the statement is nested too deeply") from None
-    search = plan_search(tree.copy(), catalogue, values) if has_search(tree) else None
-    return _Bound(tree, catalogue, search, facts)
+    return BoundStatement(tree, catalogue, plan_search(tree, catalogue), facts)
 
 
 class Workspace(Forking):
@@ -111,7 +90,7 @@ class Workspace(Forking):
         self.after_fork_in_child()
         watch(self)
         self._statements: Cache[Prepared] = Cache()
-        self._bounds: Cache[_Bound] = Cache()
+        self._bounds: Cache[BoundStatement] = Cache()
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
@@ -188,11 +167,11 @@ class Workspace(Forking):
         return self._definitions.run(statement.tree.copy(), sql)
 
     def _run_bound(
-        self, bound: _Bound, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
+        self, bound: BoundStatement, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
     ) -> Result:
         if bound.search is not None:
             self._transaction.check_search()
-        return execute.run(self._engine, self._indexes, bound.statement(values, max_rows, max_bytes))
+        return StatementRun(self._engine, self._indexes, bound, values, max_rows, max_bytes).result()
 
     def _run_written(self, tree: exp.Expression) -> Result:
         """Run a statement of our own, without parameters."""
@@ -200,7 +179,7 @@ class Workspace(Forking):
 
     def _bound(
         self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
-    ) -> tuple[_Bound, list[Any]]:
+    ) -> tuple[BoundStatement, list[Any]]:
         """Return the statement bound to the current tables for these value types, and the values, extended by the rows
         of fact tables that it reads."""
         catalogue = self._engine.tables()
@@ -219,7 +198,7 @@ class Workspace(Forking):
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
         bound, values = self._bound(sql, statement, values, graph)
-        lines = execute.explain(self._engine, self._indexes, bound.statement(values))
+        lines = StatementRun(self._engine, self._indexes, bound, values).explain()
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
     def stream(
@@ -255,7 +234,7 @@ class Workspace(Forking):
     ) -> tuple[Result, Iterator[Result]]:
         """Return the first batch of a stream, and an iterator over the others."""
         bound, values = self._bound(sql, statement, values, graph)
-        stream = execute.stream(self._engine, self._indexes, bound.statement(values), batch_size)
+        stream = StatementRun(self._engine, self._indexes, bound, values).stream(batch_size)
         return next(stream), stream
 
     # -- several writes in one ------------------------------------------------------------------------------

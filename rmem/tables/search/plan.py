@@ -82,8 +82,6 @@ class SearchPlan:
     inner: list[Ranking]
     """Of SELECTs inside of the statement that want the best of one table and no more."""
     bars: list[Threshold]
-    by_value: bool
-    """Whether an ORDER BY has its direction from the value of a parameter, so that the plan fits that value only."""
 
     def lines(self, parameters: Sequence[Any]) -> list[str]:
         """Return the lines of EXPLAIN about searches."""
@@ -102,13 +100,12 @@ class SearchRun:
     narrowed: dict[str, RowNumbers]
 
 
-def has_search(tree: exp.Expression) -> bool:
-    return any(is_search(node) for node in tree.walk())
-
-
-def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> SearchPlan:
-    """Plan a bound statement; changes the tree."""
-    by_value = order_best_first(tree, parameters)
+def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table]) -> SearchPlan | None:
+    """Plan a bound statement, on a copy of its tree; None if it searches nothing."""
+    if not any(is_search(node) for node in tree.walk()):
+        return None
+    tree = tree.copy()
+    order_best_first(tree)
     nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[str, str], int] = {}
     operators: list[SearchOperator] = []
@@ -129,7 +126,7 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
         _find_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))
     ]
     kept = [ranking for ranking in inner if ranking is not None]
-    return SearchPlan(tree, operators, _find_ranking(tree), kept, _thresholds(tree), by_value)
+    return SearchPlan(tree, operators, _find_ranking(tree), kept, _thresholds(tree))
 
 
 def start_search(
