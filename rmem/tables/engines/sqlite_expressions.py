@@ -183,8 +183,8 @@ class ExpressionSql:
 
     def _operator(self, node: exp.Expression) -> str:
         call: FunctionCall = node.meta["call"]
-        if call.key in _JOINED:
-            parts, _ = _chain(node, lambda inner: inner.meta["call"].key in _JOINED)
+        if call.key in functions.TEXT_JOINS:
+            parts, _ = _chain(node, lambda inner: inner.meta["call"].key in functions.TEXT_JOINS)
             return "(" + " || ".join(self.sql_as(part, "text") for part in parts) + ")"
         kind = call.gives
         if call.takes == (kind, kind) and kind in NUMBERS and type(node) in _FOLDED:
@@ -380,7 +380,6 @@ class ExpressionSql:
 
 
 _AS_STORED = ("<->(float4[], float4[])",)
-_JOINED = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
 _FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _LONGEST = 100  # arguments that a function of SQLite may have, and some left over
 

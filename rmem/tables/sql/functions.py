@@ -152,6 +152,9 @@ OPERATORS = """
 ~*(text, text) bool; !~(text, text) bool; !~*(text, text) bool; <->(float4[], float4[]) float8
 """
 
+TEXT_JOINS = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
+"""The signatures of `||` that join texts."""
+
 UNARIES = "-(number*) number*; -(interval) interval"
 
 
