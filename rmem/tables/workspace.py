@@ -22,7 +22,7 @@ from ..config import default_store
 from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Index, Table, quote_identifier
+from .catalog import Table, quote_identifier
 from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
@@ -86,7 +86,7 @@ class Workspace(Forking):
         self.name = name
         self._graph = graph
         self._engine = engine
-        self._definitions = Definitions(engine, name, self._run_written, self._create_index)
+        self._definitions = Definitions(engine, name, self._run_written)
         self.after_fork_in_child()
         watch(self)
         self._statements: Cache[Prepared] = Cache()
@@ -164,7 +164,10 @@ class Workspace(Forking):
             for name in named_in(query, self._engine.tables(), self.name):
                 message = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
                 raise SqlUnsupportedError(f"{message}; create a table and fill it by INSERT INTO … SELECT")
-        return self._definitions.run(statement.tree.copy(), sql)
+        tree = statement.tree.copy()
+        if isinstance(tree, exp.Create) and tree.args.get("kind") == "INDEX":
+            return self._create_index(tree)
+        return self._definitions.run(tree, sql)
 
     def _run_bound(
         self, bound: BoundStatement, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
@@ -315,42 +318,20 @@ class Workspace(Forking):
         """Drop views that may read each other."""
         self._definitions.drop(names, "VIEW", missing_ok=True)
 
-    @counts_as_write
-    def create_index(
-        self,
-        table: str,
-        columns: str | Sequence[str],
-        *,
-        kind: str = "search",
-        name: str | None = None,
-        exists_ok: bool = False,
-    ) -> Index:
-        """Create an index. `kind` is search, bm25 or vector for the search operators, btree or unique for the engine's
-        own."""
-        if kind not in ("search", "bm25", "vector", "btree", "unique"):
-            raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
-        found = base_table(table, self._engine.tables(), self.name)
-        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
-        method = "btree" if kind in ("btree", "unique") else define.SEARCH
-        options = {"index_type": kind} if kind in ("bm25", "vector") else {}
-        catalogue = self._engine.tables()
-        index = define.build_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
-        self._create_index(index, exists_ok)
-        return define.find_index(index.name, self._engine.tables())
-
-    def _create_index(self, index: Index, exists_ok: bool) -> None:
+    def _create_index(self, tree: exp.Create) -> Result:
         """Create an index; build a search index at once, except inside a transaction, because indexes see only
         committed rows."""
-        if not self._engine.create_index(index, exists_ok=exists_ok) or self._engine.in_transaction:
-            return
-        table = self._engine.tables().get(index.table)
-        if table is not None and index.method == define.SEARCH:
-            self._indexes.follow(table, index.columns, save_from=1)
+        index = self._definitions.create_index(tree)
+        if index is not None and index.method == define.SEARCH and not self._engine.in_transaction:
+            table = self._engine.tables().get(index.table)
+            if table is not None:
+                self._indexes.follow(table, index.columns, save_from=1)
+        return Result()
 
     @counts_as_write
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         """Drop an index; return whether it existed."""
-        return self._engine.drop_index(name, missing_ok=missing_ok)
+        return self._definitions.drop_indexes([name], missing_ok)
 
     @counts_as_write
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:

@@ -163,21 +163,25 @@ class Engine(ABC):
         """Return the current catalogue by name, with changes of other processes."""
 
     @abstractmethod
-    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        """Create a table; return whether it was created. TableExistsError for an existing one unless `exists_ok`."""
+    def change_catalogue(self, work: Callable[[dict[str, Table]], T]) -> T:
+        """Run `work` on the current catalogue in one transaction. Nobody else changes the catalogue until it ends, so
+        what `work` checked holds when it calls the methods below."""
 
     @abstractmethod
-    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool: ...
+    def create_table(self, table: Table) -> None: ...
 
     @abstractmethod
-    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        """Change a table to `changed`; `tree` is the ALTER TABLE."""
+    def drop_table(self, name: str) -> None: ...
 
     @abstractmethod
-    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool: ...
+    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+        """Change a table to `changed`; `renamed` are new names of columns by old ones."""
 
     @abstractmethod
-    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool: ...
+    def create_index(self, index: Index) -> None: ...
+
+    @abstractmethod
+    def drop_index(self, index: Index) -> None: ...
 
     @abstractmethod
     def run(self, plan: StatementPlan) -> Result:

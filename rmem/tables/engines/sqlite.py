@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 from typing import Any, TypeVar
@@ -20,7 +21,6 @@ from ...errors import (
     StoreBusyError,
     StoreFullError,
     StoreReadOnlyError,
-    TableExistsError,
 )
 from ...forks import new_rlock
 from ...index.segments import Segment
@@ -28,7 +28,6 @@ from ...stores.sql import cache, receipts
 from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
-from ..sql.alter import renamed_columns
 from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
@@ -158,34 +157,20 @@ class SqliteEngine(Engine):
         with self._write_transaction() as (connection, _):
             receipts.keep(connection, key, value)
 
-    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        with self._write_transaction() as (connection, _):
-            tables = self._physical(connection)
-            if table.name in tables:
-                if exists_ok:
-                    return False
-                raise TableExistsError(f'table "{table.name}" already exists')
-            for index in table.indexes:
-                _check_free(index.name, tables)
-            catalog.create(connection, table, tables)
-            return True
+    def change_catalogue(self, work: Callable[[dict[str, Table]], T]) -> T:
+        return self.run_in_transaction(lambda: work(self.tables()))
 
-    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+    def create_table(self, table: Table) -> None:
         with self._write_transaction() as (connection, _):
-            tables = self._physical(connection)
-            if name not in tables:
-                if missing_ok:
-                    return False
-                raise NoSuchTableError(f'table "{name}" does not exist')
-            catalog.drop(connection, tables[name], tables)
-            return True
+            catalog.create(connection, table, self._physical(connection))
 
-    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        renamed = renamed_columns(tree)
+    def drop_table(self, name: str) -> None:
+        with self._write_transaction() as (connection, _):
+            catalog.drop(connection, self._physical(connection)[name])
+
+    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
         with self._write_transaction() as (connection, state):
             tables = self._physical(connection)
-            if name not in tables:
-                raise NoSuchTableError(f'table "{name}" does not exist')
             old = tables[name]
             physical, added = catalog.alter(connection, old, changed, renamed, tables)
             if added:
@@ -212,34 +197,20 @@ class SqliteEngine(Engine):
             with self._serial.numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
-    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
+    def create_index(self, index: Index) -> None:
         with self._write_transaction() as (connection, _):
             tables = self._physical(connection)
-            physical = tables.get(index.table)
-            if physical is None:
-                raise NoSuchTableError(f'table "{index.table}" does not exist')
-            if exists_ok and any(
-                index.name == known.name for table in tables.values() for known in table.table.indexes
-            ):
-                return False
-            _check_free(index.name, tables)
+            physical = tables[index.table]
             with translate_constraints(tables):
                 catalog.create_index(connection, physical, index)
             catalog.save(connection, _with_indexes(physical, (*physical.table.indexes, index)))
-            return True
 
-    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+    def drop_index(self, index: Index) -> None:
         with self._write_transaction() as (connection, _):
-            for physical in self._physical(connection).values():
-                for index in physical.table.indexes:
-                    if index.name == name:
-                        catalog.drop_index(connection, physical, index)
-                        rest = tuple(other for other in physical.table.indexes if other != index)
-                        catalog.save(connection, _with_indexes(physical, rest))
-                        return True
-            if missing_ok:
-                return False
-            raise NoSuchTableError(f'index "{name}" does not exist')
+            physical = self._physical(connection)[index.table]
+            catalog.drop_index(connection, physical, index)
+            rest = tuple(other for other in physical.table.indexes if other != index)
+            catalog.save(connection, _with_indexes(physical, rest))
 
     # -- statements -----------------------------------------------------------------------------------------
 
@@ -486,15 +457,7 @@ def _logical(tables: Mapping[str, Physical]) -> dict[str, Table]:
     return {name: physical.table for name, physical in tables.items()}
 
 
-def _check_free(name: str, tables: Mapping[str, Physical]) -> None:
-    for physical in tables.values():
-        if any(index.name == name for index in physical.table.indexes):
-            raise TableExistsError(f'index "{name}" already exists')
-
-
 def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
-    from dataclasses import replace
-
     return replace(physical, table=replace(physical.table, indexes=indexes))
 
 

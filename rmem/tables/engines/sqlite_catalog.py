@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -170,13 +170,7 @@ def guard(connection: sqlite3.Connection, physical: Physical) -> None:
         )
 
 
-def drop(connection: sqlite3.Connection, physical: Physical, others: dict[str, Physical]) -> None:
-    name = physical.table.name
-    for other in others.values():
-        if other.table.name != name and any(reference.table == name for reference in other.table.references):
-            raise ConstraintError(
-                f'cannot drop table "{name}" because table "{other.table.name}" refers to it; drop that one first'
-            )
+def drop(connection: sqlite3.Connection, physical: Physical) -> None:
     for event in ("update", "delete"):
         connection.execute(f"DROP TRIGGER IF EXISTS rl_{physical.id}_{event}")
     if physical.table.view is None:
@@ -195,7 +189,7 @@ def alter(
     connection: sqlite3.Connection,
     physical: Physical,
     table: Table,
-    renamed: dict[str, str],
+    renamed: Mapping[str, str],
     others: dict[str, Physical],
 ) -> tuple[Physical, list[Column]]:
     """Change a table to `table`; `renamed` maps old to new column names. Return the added columns, whose defaults the
@@ -240,7 +234,7 @@ def finish(
     connection: sqlite3.Connection,
     old: Physical,
     physical: Physical,
-    renamed: dict[str, str],
+    renamed: Mapping[str, str],
     others: dict[str, Physical],
 ) -> None:
     """Update indexes, conditions and references, after the defaults of new columns are filled in."""
