@@ -146,7 +146,7 @@ GROUPS: dict[str, list[Statement]] = {
         "DELETE FROM customers WHERE id = 4 RETURNING name",
         "SELECT count(*) FROM orders WHERE customer_id = 4",
         "DELETE FROM customers WHERE id IN (SELECT customer_id FROM orders WHERE total < 10)",
-        "SELECT id, name FROM customers ORDER BY id",
+        "SELECT name FROM customers ORDER BY id",
         "INSERT INTO customers (name) SELECT name || ' junior' FROM customers WHERE vip RETURNING name",
         "DROP TABLE customers",
         "DROP TABLE orders",

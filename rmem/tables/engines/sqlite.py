@@ -70,7 +70,6 @@ class SqliteEngine(Engine):
         self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
         self._removed = False  # whether rows were changed or deleted here
-        self._serial = sequences.SerialNumbers()
 
     def close(self) -> None:
         self._file.close()
@@ -101,7 +100,6 @@ class SqliteEngine(Engine):
                 yield connection, state
                 return
             self._file.begin(self._file.timeout)
-            self._serial.begin()
             try:
                 with translate_interrupts():
                     yield connection, state
@@ -111,10 +109,6 @@ class SqliteEngine(Engine):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._seen = (-1, {})
-                if self._serial.given:
-                    self._file.begin(self._file.timeout)
-                    self._serial.keep(connection, self._physical(connection).values())
-                    connection.execute("COMMIT")
                 raise
 
     @contextmanager
@@ -194,7 +188,7 @@ class SqliteEngine(Engine):
         if sets:
             compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
             self._prepare(connection, state, compiled)
-            with self._serial.numbering(connection, state, physical):
+            with sequences.numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
     def create_index(self, index: Index) -> None:
@@ -230,7 +224,7 @@ class SqliteEngine(Engine):
             assert target is not None
             self._begin(connection, state, target)
             with (
-                self._serial.numbering(connection, state, target),
+                sequences.numbering(connection, state, target),
                 self._run_as_user(connection, state, compiled, plan) as values,
                 translate_constraints(self._physical(connection)),
             ):
@@ -338,7 +332,7 @@ class SqliteEngine(Engine):
             install(connection, state, udfs)
             self._begin(connection, state, physical)
             state.now, state.error, current.state = time.time_ns() // 1000, None, state
-            with self._serial.numbering(connection, state, physical), translate_constraints(self._physical(connection)):
+            with sequences.numbering(connection, state, physical), translate_constraints(self._physical(connection)):
                 try:
                     connection.executemany(sql, stored_rows(physical.table, columns, rows))
                 except sqlite3.IntegrityError:

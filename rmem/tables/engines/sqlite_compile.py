@@ -91,7 +91,7 @@ class Compiler:
         if self.target is None:
             raise SqlError("a serial column is filled in by INSERT only")
         kind = NAMES[column.type.kind]
-        return f"'{self.target.id}/{self.target.columns[column.name]}/{kind}'"
+        return f"'{self.target.columns[column.name]}/{kind}'"
 
     def single(self, node: exp.Subquery) -> str:
         """Compile a scalar subquery: more than one row is an error."""

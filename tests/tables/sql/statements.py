@@ -496,7 +496,7 @@ GROUPS: dict[str, list[Statement]] = {
         "UPDATE w SET n = (SELECT max(n) + 2 FROM w) WHERE k = 'd' RETURNING n",
         "WITH big AS (SELECT id FROM w WHERE n > 10) UPDATE w SET s = 'big' WHERE id IN (SELECT id FROM big)",
         "UPDATE w AS t SET d = t.d * 2 WHERE t.d IS NOT NULL AND t.k = 'a' RETURNING t.k, t.n, t.d, 1 AS one",
-        "SELECT id, k, n, d, s FROM w ORDER BY id",
+        "SELECT k, n, d, s FROM w ORDER BY id",
         "DELETE FROM w WHERE k = 'gen1' RETURNING k, n, at IS NOT NULL AS had",
         "DELETE FROM w USING (VALUES ('gen2'), ('gen3')) AS v(k) WHERE v.k = w.k RETURNING w.k",
         "WITH x AS (SELECT 'gen1!' AS k) DELETE FROM w WHERE k IN (SELECT k FROM x)",
