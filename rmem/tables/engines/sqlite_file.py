@@ -14,7 +14,6 @@ from ...errors import SqlError, StoreClosedError
 from ...stores.sql.file import SqliteFile, translate_errors
 from ..deadline import is_over
 from ..sql.literals import LIMITS
-from .sqlite_aggregates import unpack
 from .sqlite_functions import StatementState
 from .sqlite_storage import COLLATIONS
 
@@ -55,7 +54,6 @@ class TableFile(SqliteFile):
         )
         connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
         connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
-        connection.create_function("rmem_unpacked", 2, unpack, deterministic=True)
         connection.create_function(
             "rmem_float", 1, lambda text: None if text is None else float(text), deterministic=True
         )

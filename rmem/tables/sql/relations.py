@@ -156,6 +156,8 @@ class Relations:
         single = fold_name(alias.this) if alias is not None and alias.this is not None else name
         columns = named or ((single, gives),)
         if node.args.get("ordinality"):
+            if len(columns) > 1:
+                raise unsupported(f"WITH ORDINALITY of {name}()")
             columns = (*columns, ("ordinality", "int8"))
         return self._add_source(node, scope, name, columns)
 
