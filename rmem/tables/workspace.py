@@ -22,7 +22,7 @@ from ..config import default_store
 from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Table, quote_identifier
+from .catalog import Table
 from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
@@ -38,8 +38,7 @@ from .sql.cache import Cache, Prepared, prepare
 from .sql.expression_types import result_type
 from .sql.kinds import kind_of, target_tables
 from .sql.parameters import shape
-from .sql.parse import is_phrase, parse
-from .sql.scope import base_table, fold_name, known_table
+from .sql.scope import base_table, known_table
 from .sql.statements import bind_statement
 from .transactions import Transaction, counts_as_write
 
@@ -296,14 +295,7 @@ class Workspace(Forking):
         for column, words in columns.items():
             if not isinstance(column, str) or not isinstance(words, str):
                 raise SqlError("columns must be a mapping of names to types")
-            if not is_phrase(words):
-                raise SqlError(f'column "{column}": {words!r} is not a type')
-        body = ", ".join(f"{quote_identifier(column)} {words}" for column, words in columns.items())
-        tree = parse(f"CREATE TABLE {quote_identifier(name)} ({body})").tree
-        if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
-            raise SqlError(f"a type of table {name!r} cannot be read")
-        if [fold_name(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
-            raise SqlError("each column takes one type and no more")
+        tree = define.create_statement(name, columns)
         tree.set("exists", exists_ok)
         self._definitions.run(tree, "")
         return self.table(name)

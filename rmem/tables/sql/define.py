@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
-from ..catalog import Check, Column, Index, Kind, Reference, Table
+from ..catalog import Check, Column, Index, Kind, Reference, Table, quote_identifier
 from .bind import Binder
 from .dialect import Dialect
 from .expression_types import NAMES, long_name, read_type, result_type
@@ -30,6 +30,17 @@ _SEARCHED = (Kind.TEXT, Kind.VECTOR, Kind.VECTORS)
 def text(node: exp.Expression) -> str:
     """Write an expression in PostgreSQL's syntax, as the catalogue stores it."""
     return node.sql(dialect=Dialect)
+
+
+def create_statement(name: str, columns: Mapping[str, str]) -> exp.Create:
+    """Return the CREATE TABLE for columns and the words of their types; refuse words that are more than a type."""
+    body = ", ".join(f"{quote_identifier(column)} {words}" for column, words in columns.items())
+    tree = parse(f"CREATE TABLE {quote_identifier(name)} ({body})").tree
+    found = [item.this.name if isinstance(item, exp.ColumnDef) else "" for item in tree.this.expressions]
+    if not isinstance(tree, exp.Create) or found != list(columns) or tree.args.get("properties"):
+        raise SqlError(f"each column of table {name!r} takes one type and no more")
+    only(tree, "this", "kind")
+    return tree
 
 
 def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
