@@ -78,7 +78,7 @@ class SqliteEngine(Engine):
 
     def tables(self) -> dict[str, Table]:
         with self._read_snapshot() as (connection, _):
-            return _logical(self._physical(connection))
+            return {name: physical.table for name, physical in self._physical(connection).items()}
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
         """Return the tables as this connection's transaction sees them."""
@@ -445,10 +445,6 @@ class SqliteEngine(Engine):
         """Return the last number of each serial column of a table."""
         with self._file.snapshot() as connection:
             return sequences.last_numbers(connection, self._physical(connection)[table])
-
-
-def _logical(tables: Mapping[str, Physical]) -> dict[str, Table]:
-    return {name: physical.table for name, physical in tables.items()}
 
 
 def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:

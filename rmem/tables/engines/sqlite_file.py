@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,7 @@ class TableFile(SqliteFile):
         for name, compare in COLLATIONS.items():
             connection.create_collation(name, compare)
         connection.create_function("rmem_now", 0, lambda: state.now)
-        connection.create_function(
-            "rmem_score", 2, _translate_errors(state, lambda k, row: state.scores[k].by_row[row])
-        )
+        connection.create_function("rmem_score", 2, partial(_score, state))
         connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
         connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
         connection.create_function(
@@ -105,6 +104,14 @@ def _translate_errors(state: StatementState, run: Callable[..., Any]) -> Callabl
             raise
 
     return call
+
+
+def _score(state: StatementState, number: int, row: int | None) -> float | None:
+    try:
+        return state.scores[number].by_row[row]  # type: ignore[no-any-return]
+    except Exception as error:
+        state.error = state.error or error
+        raise
 
 
 def _limit(value: int | None, clause: str) -> int:
