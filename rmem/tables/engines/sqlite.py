@@ -47,7 +47,7 @@ from .base import (
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
-from .sqlite_functions import StatementState, current, install
+from .sqlite_functions import StatementState, install
 from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_patterns import is_short
 from .sqlite_storage import result_reader
@@ -226,7 +226,7 @@ class SqliteEngine(Engine):
             with (
                 sequences.numbering(connection, state, target),
                 self._run_as_user(connection, state, compiled, plan) as values,
-                translate_constraints(self._physical(connection)),
+                translate_constraints(self._physical(connection), target),
             ):
                 cursor = connection.execute(compiled.sql, values)
                 rows = fetch_rows(cursor, plan) if compiled.columns else []
@@ -248,7 +248,6 @@ class SqliteEngine(Engine):
                 try:
                     while True:
                         with deadline.time_limit(limit):  # another thread may go on after each batch
-                            current.state = state
                             cursor = cursor or connection.execute(compiled.sql, values)
                             rows = fetch_batch(cursor, batch_size)
                         if not rows and begun:
@@ -298,7 +297,6 @@ class SqliteEngine(Engine):
         install(connection, state, compiled.udfs)
         state.now = time.time_ns() // 1000
         state.error = None
-        current.state = state
 
     @contextmanager
     def _run_as_user(
@@ -331,8 +329,9 @@ class SqliteEngine(Engine):
             sql, udfs = bulk_insert_sql(physical, columns)
             install(connection, state, udfs)
             self._begin(connection, state, physical)
-            state.now, state.error, current.state = time.time_ns() // 1000, None, state
-            with sequences.numbering(connection, state, physical), translate_constraints(self._physical(connection)):
+            state.now, state.error = time.time_ns() // 1000, None
+            tables = self._physical(connection)
+            with sequences.numbering(connection, state, physical), translate_constraints(tables, physical):
                 try:
                     connection.executemany(sql, stored_rows(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
@@ -345,7 +344,7 @@ class SqliteEngine(Engine):
     def _begin(self, connection: sqlite3.Connection, state: StatementState, target: Physical) -> None:
         """Record the state before a statement, so that its own rows can be found."""
         install(connection, state, catalog.checks(target)[1])
-        state.target, state.touched = target, set()
+        state.touched = set()
         state.highest = change_log.last(connection, target.name)
         state.change = change_log.last(connection, "table_changes")
 

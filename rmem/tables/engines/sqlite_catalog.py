@@ -16,7 +16,7 @@ from ..catalog import ROW, Column, Index, Reference, Table, follow_names, table_
 from ..sql.define import SEARCH, bind_check
 from ..sql.expression_types import NAMES
 from .sqlite_compile import Compiler
-from .sqlite_functions import Udf, current
+from .sqlite_functions import Udf
 from .sqlite_layout import Physical, Placed, index_key
 from .sqlite_storage import column_type
 
@@ -263,12 +263,13 @@ def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
     return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)
 
 
-def constraint_error(error: sqlite3.IntegrityError, tables: dict[str, Physical]) -> ConstraintError:
-    """Describe a broken constraint by the names that users know."""
+def constraint_error(
+    error: sqlite3.IntegrityError, tables: Mapping[str, Physical], target: Physical | None
+) -> ConstraintError:
+    """Describe a broken constraint by the names that users know; `target` is the table that is written to."""
     message = str(error)
     if message.startswith("rmem:null:"):
         place = message.removeprefix("rmem:null:")
-        target = current.state.target
         names = {place: name for name, place in target.columns.items()} if target is not None else {}
         return ConstraintError(f'null value in column "{names.get(place, place)}" violates not-null constraint')
     if message.startswith("FOREIGN KEY"):

@@ -66,7 +66,7 @@ CONSTRUCTS = {
     "SELECT power(n, 0.5) FROM t": "power of numeric",
     "SELECT 2 ^ 0.5": "^ of numeric",
     "SELECT extract(century FROM now())": "century",
-    "SELECT date_part('decade', now())": "decade",
+    "SELECT extract(decade FROM now())": "decade",
     "SELECT date_trunc('milliseconds', now())": "milliseconds",
     "SELECT 'a\\001b'::bytea": "octal",
 }
