@@ -51,10 +51,7 @@ def _bind(
 ) -> BoundStatement:
     if facts:
         add_queries(tree, facts, len(values) + 1, name)
-    try:
-        bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
-    except RecursionError:
-        raise SqlError("the statement is nested too deeply") from None
+    bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
     return BoundStatement(tree, catalogue, plan_search(tree, catalogue), facts)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import exp
 
@@ -35,7 +35,6 @@ from . import sqlite_segments as segments
 from . import sqlite_sequences as sequences
 from .base import (
     Engine,
-    Packable,
     RowNumbers,
     StaleCatalogueError,
     StatementPlan,
@@ -52,6 +51,10 @@ from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_patterns import is_short
 from .sqlite_storage import result_reader
 from .sqlite_writes import bulk_insert_sql, compile_write, default_sql, stored_rows
+
+if TYPE_CHECKING:
+    from ..search.texts import TextColumn
+    from ..search.vectors import VectorColumn
 
 log = logging.getLogger(__name__)
 
@@ -283,13 +286,10 @@ class SqliteEngine(Engine):
         if key in known:
             return known[key]  # type: ignore[no-any-return]
         compiler = Compiler(tables, plan.candidates, long, nodes=sum(1 for _ in plan.tree.walk()))
-        try:
-            if isinstance(plan.tree, exp.Query):
-                compiled = compiler.finish(compiler.query(plan.tree), plan.tree.meta["columns"])
-            else:
-                compiled = compile_write(compiler, plan.tree)
-        except RecursionError:
-            raise SqlError("the statement is nested too deeply") from None
+        if isinstance(plan.tree, exp.Query):
+            compiled = compiler.finish(compiler.query(plan.tree), plan.tree.meta["columns"])
+        else:
+            compiled = compile_write(compiler, plan.tree)
         known[key] = compiled
         return compiled
 
@@ -363,18 +363,22 @@ class SqliteEngine(Engine):
 
     # -- following ------------------------------------------------------------------------------------------
 
-    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
+    @contextmanager
+    def _table_snapshot(self, table: str) -> Iterator[tuple[sqlite3.Connection, Physical | None]]:
+        """Read one snapshot of the file for an index; None for a table that is gone."""
         with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+            yield connection, self._physical(connection).get(table)
+
+    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
             return change_log.changes(connection, catalog.version(connection), physical, columns, since)
 
     # -- segments of search indexes -------------------------------------------------------------------------
 
-    def load_segments(self, table: str, column: str, index: Packable) -> int:
-        with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+    def load_segments(self, table: str, column: str, index: TextColumn | VectorColumn) -> int:
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return 0
             version, distrusted = segments.load(connection, catalog.version(connection), physical, column, index)
@@ -383,10 +387,11 @@ class SqliteEngine(Engine):
             self._write_cache(lambda connection: cache.drop_from(connection, distrusted, owner))
         return version
 
-    def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
+    def save_segments(
+        self, table: str, column: str, index: TextColumn | VectorColumn, version: int, least: int
+    ) -> None:
         known = change_log.Version.of(version)
-        with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None or catalog.version(connection) != known.catalogue:
                 return
             packed = segments.pack(connection, physical, column, index, known, least)
@@ -399,8 +404,7 @@ class SqliteEngine(Engine):
             self._write_cache(write)
 
     def read_vectors(self, table: str, column: str, rows: RowNumbers) -> dict[int, bytes]:
-        with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return {}
             return segments.vectors(connection, physical, column, rows)
