@@ -52,7 +52,7 @@ def _bind(
     if facts:
         add_queries(tree, facts, len(values) + 1, name)
     bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
-    return BoundStatement(tree, catalogue, plan_search(tree, catalogue), facts)
+    return BoundStatement(tree, catalogue, plan_search(tree), facts)
 
 
 class Workspace(Forking):

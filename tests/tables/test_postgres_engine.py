@@ -12,6 +12,7 @@ from decimal import Decimal
 import numpy as np
 import psycopg
 import pytest
+from sqlglot import exp
 
 from rmem.errors import (
     ConstraintError,
@@ -45,6 +46,10 @@ def plan(sql, *parameters, table=DOCS, **settings):
     tree = parse(sql).tree
     if table is not None and "rmem_score" not in sql:
         bind_statement(Binder({table.name: table}, "default", parameters), tree)
+    elif table is not None:
+        for node in tree.find_all(exp.Table):
+            if node.name == table.name:
+                node.meta["table"] = table
     return StatementPlan(tree, parameters, **settings)
 
 

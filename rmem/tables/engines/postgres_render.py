@@ -18,7 +18,6 @@ from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
 from ..sql.expression_types import KINDS, type_of
 from ..sql.functions import TEXT_JOINS
 from ..sql.nodes import replace_node
-from ..sql.sources import find_source
 from .base import RowNumbers, StatementPlan, Values, pattern_parameters
 from .postgres_guards import guard, is_cheap_pattern
 from .postgres_values import to_driver
@@ -151,11 +150,13 @@ class _Rendering:
 
     def _scores(self, calls: list[exp.Expr], tables: list[exp.Table]) -> None:
         wanted: dict[int, tuple[exp.Table, list[int]]] = {}
+        known = {table.alias_or_name: table for table in tables}
         for call in check_each(calls):
             number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
-            table, scope = find_source(call, alias) or (None, None)
-            if not isinstance(table, exp.Table):
+            table = known.get(alias)
+            if table is None:
                 raise SqlError(f"a search must stand beside the table it searches; {alias!r} is not in its FROM")
+            scope = table.find_ancestor(exp.Select, exp.Update, exp.Delete)
             if isinstance(scope, exp.Select) and not scope.args.get("group"):
                 joined = wanted.setdefault(id(table), (table, []))[1]
                 if number not in joined:

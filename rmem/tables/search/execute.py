@@ -75,7 +75,7 @@ class StatementRun:
 
     def _run_inner(self, query: exp.Expression) -> Result:
         """Run a query that stands inside an operator."""
-        bound = BoundStatement(query, self.bound.catalogue, plan_search(query, self.bound.catalogue))
+        bound = BoundStatement(query, self.bound.catalogue, plan_search(query))
         return StatementRun(self.engine, self.indexes, bound, self.parameters).result()
 
     def _run_on_the_best(self, search: SearchRun) -> Result | None:
