@@ -72,6 +72,7 @@ class SqliteEngine(Engine):
         self._lock = new_rlock()
         self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
+        self._tables: tuple[dict[str, Physical], dict[str, Table]] = ({}, {})  # as stored, and as users know them
         self._removed = False  # whether rows were changed or deleted here
 
     def close(self) -> None:
@@ -81,7 +82,12 @@ class SqliteEngine(Engine):
 
     def tables(self) -> dict[str, Table]:
         with self._read_snapshot() as (connection, _):
-            return {name: physical.table for name, physical in self._physical(connection).items()}
+            physical = self._physical(connection)
+        seen, tables = self._tables
+        if seen is not physical:
+            tables = {name: stored.table for name, stored in physical.items()}
+            self._tables = physical, tables
+        return tables
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
         """Return the tables as this connection's transaction sees them."""

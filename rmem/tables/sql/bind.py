@@ -26,6 +26,8 @@ BoundColumns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
 
 
+MAX_RESULTS = 1664
+"""Columns of an answer, as in PostgreSQL; SQLite has 2,000."""
 _GROUPINGS: dict[type[exp.Expr], str] = {
     exp.Rollup: "ROLLUP",
     exp.Cube: "CUBE",
@@ -182,7 +184,11 @@ class Binder:
 
     def bind_list(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None = None) -> BoundColumns:
         """Bind the list of SELECT or RETURNING: expand stars, name each expression."""
-        items = [found for item in node.expressions for found in self.relations.expand_star(item, scope)]
+        items: list[exp.Expression] = []
+        for item in node.expressions:
+            items += self.relations.expand_star(item, scope)
+            if len(items) > MAX_RESULTS:
+                raise SqlError(f"an answer may have {MAX_RESULTS:,} columns, this one has more")
         node.set("expressions", items)
         done = []
         for at, item in enumerate(items):

@@ -100,6 +100,8 @@ GROUPS: dict[str, list[Statement]] = {
         "SELECT '\\xDEADBEEF'::bytea, 'abc'::bytea",
         "SELECT starts_with('alphabet', 'alph'), starts_with('a', '')",
         "SELECT 'abc' LIKE 'a%', 'abc' LIKE 'A%', 'abc' LIKE '_b_', 'a%c' LIKE 'a\\%c', 'abc' LIKE 'a\\%c', 'abc' NOT LIKE 'b%', '' LIKE '%', '' LIKE '_'",
+        "SELECT " + "1, " * 1664 + "1",
+        "SELECT count(*) FROM (SELECT " + "*, " * 800 + "1 FROM (VALUES (1, 2, 3)) AS v (a, b, c)) AS w",
         f"SELECT {' || '.join(['s', '1', 'NULL::text', 'true', '2.50', 'd'] * 70)}, {' || '.join(['s', '1', 'true', '2.50', 'd'] * 80)} FROM (VALUES ('a', '2024-02-29'::date)) AS v (s, d)",
         "SELECT 'a%c' LIKE 'a#%c' ESCAPE '#', 'abc' ILIKE 'A_C', 'ÉA' ILIKE 'é_', 'abc' NOT ILIKE 'ABC', 'a\nb' LIKE 'a%b', 'x' LIKE NULL, NULL LIKE 'x'",
         "SELECT 'abc' ~ 'b', 'abc' ~ '^b', 'abc' ~* 'B', 'abc' !~ 'z', 'abc' !~* 'Z', 'a.c' ~ 'a\\.c', 'abc' ~ 'a.c$', E'a\nb' ~ 'a.b', E'a\nb' ~ '^b'",
