@@ -19,8 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rmem import Brain
+from rmem.evaluate.offline import Setting
+from rmem.evaluate.recall_sets import memories_of, recall_hits
 from rmem.facts.extract import facts_in, facts_in_text
-from rmem.facts.model import SURE, FoundFact, name_key
+from rmem.facts.model import SURE, FoundFact, name_id, name_key
 from rmem.facts.relations import canonical
 from rmem.facts.synonyms import stem
 from rmem.models import Memory
@@ -107,17 +110,24 @@ def _timed(memory: Memory) -> float:
 
 def evidence(recall_set: Path) -> dict[str, dict[str, int]]:
     """For each kind of question of a set of `rmem eval recall`: how many right memories there are, how many of them
-    state a fact, of how many questions all do, and how many are all by a speaker whom the question names."""
+    state a fact, of how many questions all do, and how many are all by a speaker whom the question names. Of the right
+    memories that are not among ten hits: how many a fact links with a name of the question, or with one of the hits."""
     counted: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    setting = Setting("default")
     for store in json.loads(gzip.decompress(recall_set.read_bytes()))["stores"]:
         memories = store["memories"]
-        found = [
-            facts_in(Memory("m", "a", 0, 1.7e9, {"text": one["text"]}, text=one["text"], actor=one["actor"]))
-            for one in memories
-        ]
+        with Brain(":memory:") as brain:
+            kept = brain.remember_many(memories_of(store))
+            places = {memory.memory_id: at for at, memory in enumerate(kept)}
+            ranked = [
+                [places[hit.id] for hit in recall_hits(brain, question, setting)[:10]]
+                for question in store["questions"]
+            ]
+        found = [facts_in(memory) for memory in kept]
+        linked = [{name_id(name) for fact in facts for name in (fact.subject, fact.object)} for facts in found]
         counted["all"]["memories"] += len(memories)
         counted["all"]["memories with a fact"] += sum(map(bool, found))
-        for question in store["questions"]:
+        for question, hits in zip(store["questions"], ranked, strict=True):
             kind, right = counted[str(question["kind"])], question["relevant"]
             speakers = {memories[at]["actor"] or "" for at in right}
             kind["questions"] += 1
@@ -126,7 +136,21 @@ def evidence(recall_set: Path) -> dict[str, dict[str, int]]:
             kind["questions whose right memories all have facts"] += all(found[at] for at in right)
             named = "" not in speakers and all(one in question["question"] for one in speakers)
             kind["questions whose right memories are by those they name"] += named
+            reached = set[int]().union(*(linked[at] for at in hits))
+            missed = [linked[at] for at in set(right).difference(hits)]
+            kind["right memories missed by ten hits"] += len(missed)
+            kind["missed with a fact"] += sum(map(bool, missed))
+            kind["missed with a fact about a name of the question"] += sum(
+                map(bool, map(_names_in(question).intersection, missed))
+            )
+            kind["missed with a fact about a name in a hit's fact"] += sum(map(bool, map(reached.intersection, missed)))
     return {kind: dict(counts) for kind, counts in sorted(counted.items())}
+
+
+def _names_in(question: dict[str, Any]) -> set[int]:
+    """The ids of all runs of up to four words of a question."""
+    words = re.findall(r"[\w'’.-]+", question["question"])
+    return {name_id(" ".join(words[at : at + size])) for size in range(1, 5) for at in range(len(words) - size + 1)}
 
 
 def main() -> None:

@@ -104,11 +104,14 @@ class _BlobCollector:
         return [self.value(inside, depth + 1) for inside in value] if isinstance(value, list | tuple) else value
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
-        inside = {key: self.value(member, depth + 1) for key, member in value.items()}
-        data = inside.get("data")
-        if isinstance(data, str) and (media := _stated_media(value)) and _BASE64.fullmatch(data):
-            inside["data"] = self._name(data, media, len(data) * 3 // 4)
-        return inside
+        data, media = value.get("data"), _stated_media(value)
+        named = {}  # before the other members, which would be named without the media type
+        if media and isinstance(data, _BYTES):
+            blob = bytes(data)
+            named["data"] = self._name(data_url(blob), media, len(blob), is_bytes=True)
+        elif media and isinstance(data, str) and _BASE64.fullmatch(data):
+            named["data"] = self._name(data, media, len(data) * 3 // 4)
+        return {key: named[key] if key in named else self.value(member, depth + 1) for key, member in value.items()}
 
     def _text(self, text: str) -> str:
         if "base64," in text:

@@ -21,6 +21,7 @@ from .memory_builder import build_memory_of
 from .memory_files import Item, Reader, format_of, read_jsonl
 from .models import Memory
 from .tables.chunks import chunks, sections
+from .tables.files import encoding_of
 
 _EXTENSIONS = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".tsv": "tsv"}
 _TEXT_COLUMNS = ("text", "content", "body", "message", "note")
@@ -28,6 +29,7 @@ _PLAIN = ("id", "agent", "type", "session", "actor", "place", "when", "tier")
 _JSON = ("importance", "step", "position", "tags", "metadata")
 _PARAGRAPHS = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _HEADING = re.compile(r"\A(?: {0,3}#{1,6}[^\n]*|[^\n]+\n {0,3}(?:=+|-+)[ \t]*)(?:\n+|\Z)")  # in front of a section
+_QUOTED = re.compile(r'"[^"]*"')
 _SECTION = 1500  # characters of a Markdown section that fit into one memory
 
 
@@ -43,7 +45,7 @@ def reader_of(name: str, format: str | None, defaults: Mapping[str, Any], column
     if chosen == "markdown":
         return partial(_read_markdown, source=source, defaults=defaults)
     if chosen in ("csv", "tsv"):
-        delimiter = "," if chosen == "csv" else "\t"
+        delimiter = None if chosen == "csv" else "\t"
         return partial(_read_table, delimiter=delimiter, column=column, defaults=defaults)
     if chosen == "parquet":
         return None
@@ -73,10 +75,13 @@ def _item(where: str, fields: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 
 
 def _text(source: IO[bytes]) -> str:
+    raw = source.read()
+    encoding = encoding_of(raw)
     try:
-        return source.read().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"the file must be UTF-8 text; byte {error.start} is not", field="path") from None
+        expected = "UTF-8 text" if encoding == "utf-8" else f"{encoding.upper()} text, as its first bytes say"
+        raise InputError(f"the file must be {expected}; byte {error.start} is not", field="path") from None
 
 
 def _read_text(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Item]:
@@ -97,9 +102,12 @@ def _read_markdown(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping
             yield _item(f"section {number}", {"text": text, "metadata": metadata}, defaults)
 
 
-def _read_table(file: IO[bytes], delimiter: str, column: str | None, defaults: Mapping[str, Any]) -> Iterator[Item]:
+def _read_table(
+    file: IO[bytes], delimiter: str | None, column: str | None, defaults: Mapping[str, Any]
+) -> Iterator[Item]:
     """Read one memory per row. Columns named like arguments of `remember` set these; all others are metadata."""
-    rows = csv.reader(io.StringIO(_text(file), newline=""), delimiter=delimiter)
+    text = _text(file)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
     try:
         names = [name.strip() for name in next(rows, [])]
         chosen = _text_column(names, column)
@@ -118,6 +126,12 @@ def _read_table(file: IO[bytes], delimiter: str, column: str | None, defaults: M
             yield _item(where, fields, defaults)
     except csv.Error as error:
         yield Item(f"line {rows.line_num}", None, None, f"not CSV: {error}")
+
+
+def _delimiter(text: str) -> str:
+    """Return what divides the names of the columns: spreadsheets write semicolons where the comma is a decimal sign."""
+    heading = _QUOTED.sub("", text.partition("\n")[0])
+    return max(",;\t|", key=heading.count)
 
 
 def _text_column(names: list[str], wanted: str | None) -> str:

@@ -411,9 +411,10 @@ class MemoryConfig(_Config):
     def from_file(cls, path: str | Path) -> MemoryConfig:
         """Read a file with the keys of `to_dict`: TOML or YAML if its name ends so, else JSON."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")  # some editors of Windows begin a file with a mark
             return cls.from_dict(_READERS.get(Path(path).suffix.lower(), json.loads)(text))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             if isinstance(error, MemoryConfigException):
                 raise
-            raise MemoryConfigException(f"cannot read the configuration {path}: {error}", recoverable=True) from error
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise MemoryConfigException(f"cannot read the configuration {path}: {reason}", recoverable=True) from error

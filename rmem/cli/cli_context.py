@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,17 @@ def store_file(address: str) -> Path | None:
     if address == ":memory:" or (separator and scheme != "sqlite"):
         return None
     return Path(rest.removeprefix("/") if separator else address).expanduser()
+
+
+def note_foreign(cli: CliContext, memories: Sequence[Memory], what: str) -> None:
+    """Say that a change of other members' memories holds only until the next sync."""
+    from ..team.notes import Experience
+
+    if others := sorted({found.author for memory in memories if (found := Experience(memory)).is_foreign}):
+        cli.note(
+            f"A memory of {', '.join(others)}: unless you are an administrator, {what} back with the next sync. Let an "
+            "agent remember what holds now in its place (supersedes)."
+        )
 
 
 def memory_document(memory: Memory, *, vectors: bool = False) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def write_table(rows: Sequence[Memory | Hit], delimiter: str) -> None:
     writer = csv.writer(held, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns_of(rows))
     writer.writerows([_cell(value) for value in record_of(row).values()] for row in rows)
-    click.echo(held.getvalue(), nl=False)
+    click.echo(held.getvalue(), nl=False, color=True)  # or click removes escapes from the texts
 
 
 def _cell(value: Any) -> Any:

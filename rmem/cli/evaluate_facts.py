@@ -1,4 +1,4 @@
-"""`rmem eval facts FILE`: whether recall gives the current value first, and finds what takes several facts."""
+"""`rmem eval facts FILE|FOLDER…`: whether recall gives the current value first, and finds what takes several facts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .progress import progress
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("files", metavar="FILE|FOLDER…", nargs=-1, required=True, type=click.Path())
 @click.option("--settings", metavar="SETTINGS", help="Recall so: a JSON file, or NAME=VALUE[,NAME=VALUE…].")
 @command_options
-def facts(cli: CliContext, file: str, settings: str | None) -> None:
+def facts(cli: CliContext, files: tuple[str, ...], settings: str | None) -> None:
     """How well recall answers from facts that later facts replaced, and from several facts at once.
 
     Every sentence of a set is remembered, in order; every question is a recall of ten. FIRST: the answer is in the
@@ -33,7 +33,7 @@ def facts(cli: CliContext, file: str, settings: str | None) -> None:
     from ..evaluate.fact_sets import MEASURES, evaluate
 
     with progress("Recalling") as bar:
-        report = evaluate(file, settings=setting_of(settings, "--settings"), on_progress=bar)
+        report = evaluate(files, settings=setting_of(settings, "--settings"), on_progress=bar)
     if cli.json:
         cli.document(report)
         return

@@ -13,7 +13,7 @@ import click
 from .. import checks, config
 from ..errors import ConfigError, InputError, NotFoundError
 from . import exit_codes
-from .cli_context import CliContext, store_file
+from .cli_context import CliContext, note_foreign, store_file
 from .completion_values import ids
 from .options import command_options
 from .output import moment, one_line
@@ -85,10 +85,12 @@ def forget(
 
 def _forget_ids(cli: CliContext, wanted: list[str], yes: bool) -> None:
     with cli.brain_or_empty() as brain:
-        found = [key for key in wanted if brain.get(key) is not None]
+        known = {key: memory for key in wanted if (memory := brain.get(key)) is not None}
+        found = list(known)
         _confirm(brain, found, "Forget", yes)
         gone = [key for key in found if brain.forget(key)]
     _finish(cli, wanted, gone, "forgotten", "Forgot")
+    note_foreign(cli, [known[key] for key in gone], "it comes")
 
 
 def _forget_subject(cli: CliContext, subject: str, dry_run: bool, yes: bool) -> None:
@@ -304,7 +306,7 @@ def audit(
         cli.note("No entries.")
     for entry in shown:
         about = " ".join(f"{key}={value}" for key, value in entry.detail.items() if value is not None)
-        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory}\t{about}")
+        click.echo(f"{moment(entry.time)}\t{entry.who}\t{entry.action}\t{entry.memory or '-'}\t{about}")
 
 
 def _log_of(cli: CliContext, data: str | None, org: str) -> str:

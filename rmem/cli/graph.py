@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -47,6 +47,26 @@ def _time_options(function: Function) -> Function:
         return function(*given, **options)
 
     return run
+
+
+def _page_options(which: str) -> Callable[[Function], Function]:
+    """Add the options --limit and --offset of a list that begins with `which`."""
+
+    def add(function: Function) -> Function:
+        limit = click.option(
+            "-n", "--limit", default=1000, show_default=True, type=click.IntRange(1), help=f"At most so many, {which}."
+        )
+        offset = click.option(
+            "--offset", default=0, show_default=True, type=click.IntRange(0), help="Leave out so many before."
+        )
+        return limit(offset(function))
+
+    return add
+
+
+def _note_more(cli: CliContext, found: Sequence[Any], limit: int, offset: int) -> None:
+    if len(found) > limit:
+        cli.note(f"There is more; --offset {offset + limit} shows what follows.")
 
 
 def _show(cli: CliContext, facts: Iterable[Fact], nothing: str) -> None:
@@ -156,8 +176,9 @@ def path(
 @click.argument("entity")
 @click.argument("relation")
 @click.option("--reverse", is_flag=True, help="Against the relation: what depends on it, not what it depends on.")
+@_page_options("the nearest")
 @command_options
-def closure(cli: CliContext, entity: str, relation: str, reverse: bool) -> None:
+def closure(cli: CliContext, entity: str, relation: str, reverse: bool, limit: int, offset: int) -> None:
     """All that is reached from an entity by one relation alone, and in how many steps.
 
     \b
@@ -165,13 +186,16 @@ def closure(cli: CliContext, entity: str, relation: str, reverse: bool) -> None:
       rmem graph closure billing "depends on"
     """
     with cli.brain_or_empty() as brain:
-        found = brain.graph.closure(entity, relation, direction="in" if reverse else "out")
+        direction: Literal["out", "in"] = "in" if reverse else "out"
+        found = brain.graph.closure(entity, relation, direction=direction, limit=limit + 1, offset=offset)
+    page = found[:limit]
     if cli.json:
-        cli.document([{"name": name, "steps": steps} for name, steps in found])
-    elif not found:
+        cli.document([{"name": name, "steps": steps} for name, steps in page])
+    elif not page:
         click.echo(f"Nothing is reached from {entity!r} by {relation!r}.")
     else:
-        _columns(cli, ("name", "steps"), [(name, str(steps)) for name, steps in found], (1,))
+        _columns(cli, ("name", "steps"), [(name, str(steps)) for name, steps in page], (1,))
+    _note_more(cli, found, limit, offset)
 
 
 @graph.command()
@@ -207,30 +231,28 @@ def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
 @graph.command()
 @click.argument("entity")
 @click.option("--believed", metavar="WHEN", help="As far as it was known then.")
-@click.option(
-    "-n", "--limit", default=1000, show_default=True, type=click.IntRange(1), help="At most so many, the oldest."
-)
-@click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Leave out so many before.")
+@_page_options("the oldest")
 @command_options
 def timeline(cli: CliContext, entity: str, believed: str | None, limit: int, offset: int) -> None:
     """All that began and ended about an entity, oldest first."""
     with cli.brain_or_empty() as brain:
         found = brain.graph.timeline(entity, believed=believed, limit=limit + 1, offset=offset)
     _changes(cli, found[:limit], f"Nothing is known about {entity!r}.")
-    if len(found) > limit:
-        cli.note(f"There is more; --offset {offset + limit} shows what follows.")
+    _note_more(cli, found, limit, offset)
 
 
 @graph.command()
 @click.argument("start", metavar="FROM")
 @click.argument("end", metavar="TO")
 @click.option("--entity", metavar="NAME", help="Only what concerns this entity.")
+@_page_options("the oldest")
 @command_options
-def changes(cli: CliContext, start: str, end: str, entity: str | None) -> None:
+def changes(cli: CliContext, start: str, end: str, entity: str | None, limit: int, offset: int) -> None:
     """What began and ended between two times."""
     with cli.brain_or_empty() as brain:
-        found = brain.graph.between(start, end, entity)
-    _changes(cli, found, "Nothing changed.")
+        found = brain.graph.between(start, end, entity, limit=limit + 1, offset=offset)
+    _changes(cli, found[:limit], "Nothing changed.")
+    _note_more(cli, found, limit, offset)
 
 
 @graph.command()

@@ -346,6 +346,8 @@ def _print_memory(state: dict[str, Any]) -> None:
 
 def _print_sync(last: dict[str, Any]) -> None:
     """Print the time of the last sync, its problems, and which repositories are shared."""
+    from ..team import health
+
     succeeded = last.get("succeeded")
     click.echo(f"last sync     {moment(succeeded) if isinstance(succeeded, int | float) else 'never'}")
     problems = []
@@ -353,8 +355,7 @@ def _print_sync(last: dict[str, Any]) -> None:
         problems.append(f"not shared at {moment(last['time'])}: {last['error']}")
     refused = last.get("refused") or []
     if refused:
-        first = refused[0]
-        problems.append(f"{len(refused):,} memories were refused; {first.get('id')}: {first.get('error')}")
+        problems.append(health.refusal_text(refused))
     _print_problems(problems)
     for workspace, result in (last.get("workspaces") or {}).items():
         shared = "all repositories" if result["shared"] is None else ", ".join(result["shared"]) or "no repository"

@@ -72,7 +72,7 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     for found in against:
         click.echo(f"{found.why}:")
         for side in (found.older, found.newer):
-            click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.author}  {one_line(side.text)}")
+            click.echo(f"  {side.id}  {moment(side.memory.timestamp)}  {side.said_by}  {one_line(side.text)}")
     for past in old:
         click.echo(f"{past.stale}:\n  {past.id}  {moment(past.memory.timestamp)}  {one_line(past.text)}")
     if open_:
@@ -119,4 +119,9 @@ def _set_scope(cli: CliContext, memory_id: str, scope: str) -> None:
     if cli.json:
         cli.document(document)
     else:
-        click.echo(f"{memory.memory_id} is now {scope}.")
+        who = {
+            "personal": "for you alone; it leaves the others with the next sync",
+            "repository": f"for all who work in {memory.contents.get('repository')}, with the next sync",
+            "organisation": "for the whole organisation, with the next sync",
+        }
+        click.echo(f"{memory.memory_id} is {who[scope]}.")

@@ -26,7 +26,7 @@ def login(cli: CliContext, url: str, token: str | None, workspace: str) -> None:
     \b
     Examples:
       rmem login https://memory.acme.io --workspace platform
-      rmem token create ann --role WRITE | rmem login http://127.0.0.1:8765
+      rmem member add ann write && rmem token create ann | rmem login http://127.0.0.1:8765
     """
     from ..errors import InputError
     from ..team.identity import author

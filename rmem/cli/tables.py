@@ -67,7 +67,7 @@ def sql(
                 _print(cli, each, rows)
         if form is not None:
             for text in client.csv(statements[-1], values_, delimiter="," if form == "csv" else "\t"):
-                click.echo(text, nl=False)
+                click.echo(text, nl=False, color=True)  # or click removes escapes from the texts
             return
         rows = client.query(statements[-1], values_)
     if cli.json:

@@ -1,12 +1,15 @@
 """Recall on facts that later facts replace, and on questions that need several of them.
 
-A file is JSON, perhaps gzipped: [{"name": …, "facts": [sentence, in order of time], "questions": [{"question": …,
-"answers": [text]}]}]. All sentences of a set are remembered in their order; each question goes through `recall`."""
+A file, or each file of a folder, is JSON, perhaps gzipped: [{"name": …, "facts": [sentence, in order of time],
+"questions": [{"question": …, "answers": [text]}]}]. All sentences of a set are remembered in their order; each question
+goes through `recall`."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,18 +17,18 @@ from typing import Any
 from .. import checks
 from ..errors import InputError
 from .offline import Progress, Setting
+from .recall_sets import files_in
 
 K = 10
 MEASURES = ("first", "among ten")
 
 
-def read(path: str | Path) -> list[dict[str, Any]]:
+def read(file: Path) -> list[dict[str, Any]]:
     """Read the sets of a file and check the fields that are used."""
-    file = Path(path)
     try:
         raw = file.read_bytes()
         sets = json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise InputError(f"{file} must be sets of facts and questions in JSON: {error}", field="FILE") from None
     try:
         for at, fact_set in enumerate(sets):
@@ -45,12 +48,12 @@ def read(path: str | Path) -> list[dict[str, Any]]:
 
 
 def evaluate(
-    path: str | Path, *, settings: Setting | None = None, on_progress: Progress | None = None
+    paths: Sequence[str | Path], *, settings: Setting | None = None, on_progress: Progress | None = None
 ) -> dict[str, Any]:
     """Return the share of each set's questions whose answer is in the first hit, and in the first ten."""
     from ..brain import Brain
 
-    sets = read(path)
+    sets = [one for file in files_in(paths) for one in read(file)]
     setting = settings or Setting("default")
     total, done = sum(len(fact_set["questions"]) for fact_set in sets), 0
     reports = []

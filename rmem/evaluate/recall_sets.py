@@ -58,7 +58,7 @@ class RecallSet:
 
 
 def files_in(paths: Sequence[str | Path]) -> list[Path]:
-    """Return the given files, and the set files in the given folders."""
+    """Return the given files, and the files of sets in the given folders."""
     found: list[Path] = []
     for path in map(Path, paths):
         inside = sorted([*path.glob("*.json"), *path.glob("*.json.gz")]) if path.is_dir() else [path]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from ..patterns import lazy_pattern
+
 _MONTHS = {name: at for at, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _DATE = (
     r"(?:(\d{4})-(\d\d)(?:-(\d\d))?"
@@ -12,9 +14,9 @@ _DATE = (
     r"(?: (\d{1,2})(?:st|nd|rd|th)?,?)? (\d{4})"
     r"|((?:19|20)\d\d))"
 )
-_YEAR = re.compile(r"\d\d\d\d")  # faster to search for than \d{4}
-_SINCE = re.compile(rf",? (?:since|as of|starting(?: in| on)?|effective|from) {_DATE}(?![\w-])")
-_UNTIL = re.compile(rf",? (?:until|till|up to|to) {_DATE}(?![\w-])")
+_YEAR = lazy_pattern(r"\d\d\d\d")  # faster to search for than \d{4}
+_SINCE = lazy_pattern(rf",? (?:since|as of|starting(?: in| on)?|effective|from) {_DATE}(?![\w-])")
+_UNTIL = lazy_pattern(rf",? (?:until|till|up to|to) {_DATE}(?![\w-])")
 
 
 def validity(sentence: str) -> tuple[float | None, float | None, str]:

@@ -8,19 +8,20 @@ from pathlib import PurePath
 from typing import Any
 
 from ..models import Memory
+from ..patterns import lazy_pattern
 from . import names
 from .model import SURE, FoundFact
 from .relations import canonical
 
-_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^([A-Za-z][\w -]{0,40}): +(\S.*)$", re.MULTILINE)
-_LINE = re.compile(
+_FRONT_MATTER = lazy_pattern(r"\A---\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_FIELD = lazy_pattern(r"^([A-Za-z][\w -]{0,40}): +(\S.*)$", re.MULTILINE)
+_LINE = lazy_pattern(
     r"^(?P<heading>#{1,6}) +(?P<title>\S[^\n]*)$"
     r"|^[ \t]*(?:[-*+] +)?(?P<relation>[A-Za-z][\w -]{0,40}?):: *(?P<target>\S[^\n]*)$"
     r"|\[\[(?P<link>[^\]\n|#]{1,100})(?:#[^\]\n|]*)?(?:\|[^\]\n]*)?\]\]",
     re.MULTILINE,
 )
-_LINK_SEPARATOR = re.compile(r", *(?=\[\[)")
+_LINK_SEPARATOR = lazy_pattern(r", *(?=\[\[)")
 _TITLE_KEYS = ("title", "name")
 _IGNORED_KEYS = frozenset("title name date created updated layout permalink draft description summary slug".split())
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from ..patterns import lazy_pattern
+
 _UPPER = "A-ZÀ-ÖØ-ÞĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĶĹĻĽŁŃŅŇŌŎŐŔŖŘŚŜŞŠŢŤŨŪŬŮŰŲŴŶŸŹŻŽΑ-ΩА-Я"
-CAPITAL = re.compile(rf"[{_UPPER}0-9\"“'‘`(.@#/~$]")
+CAPITAL = lazy_pattern(rf"[{_UPPER}0-9\"“'‘`(.@#/~$]")
 """Matches the first character of a name; a lower-case noun does not match."""
 
-LOOSE_LINKS = re.compile(r" (?:to|in|for|on|at|with|from|by|or|as) ")
+LOOSE_LINKS = lazy_pattern(r" (?:to|in|for|on|at|with|from|by|or|as) ")
 """Words that occur inside titles but usually separate two names."""
 _LINKS = (
     "of|the|and|to|in|for|on|at|de|du|la|le|les|von|van|der|den|di|da|dos|al|bin|ibn|y|e|a|an|with|from|by|or|as|et|i|und|"
@@ -23,7 +25,7 @@ _IDENTIFIER = (
     r"|[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+(?:\(\))?"  # a dotted name, a file
     r"|[a-zA-Z]\w*_\w+(?:\(\))?|[a-z]+[A-Z]\w*(?:\(\))?|\w+\(\)|--?[a-z][\w-]+|@[\w-]+|#\d+|[a-z]+-?\d[\w.]*"
 )
-PROPER = re.compile(
+PROPER = lazy_pattern(
     rf"(?:{_QUOTED}|{_TOKEN}|{_IDENTIFIER}(?![\w/]))"
     rf"(?:(?:,? (?:(?:{_LINKS}) ){{0,3}}|/){_TOKEN}| (?:(?:{_LINKS}) ){{0,3}}(?:{_QUOTED})"
     r"|, (?:Jr|Sr|Inc|Ltd|LLC)\b\.?)*"
@@ -33,7 +35,7 @@ PROPER = re.compile(
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)[a-z]*\.?"
 _NUMBER = r"[-+~≈<>]?[$€£¥]?\d[\d,._]*(?:[eE][-+]?\d+)?"
 _SWITCH_WORDS = "true|false|none|null|yes|no|on|off|enabled|disabled|deprecated|required|optional"
-VALUE = re.compile(
+VALUE = lazy_pattern(
     r"(?:(?:about|around|at least|at most|over|under|port|version|v|python|level) ?)?"
     rf"(?:{_NUMBER}(?: ?[%°µ]?[A-Za-z/%]{{1,12}}(?: [a-z]{{2,10}})?)?"
     r"|v?\d+(?:\.\d+){1,3}[\w.+-]*\+?|\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.+Z-]+)?"
@@ -41,7 +43,7 @@ VALUE = re.compile(
     rf"|{_SWITCH_WORDS})\.?",
     re.IGNORECASE,
 )
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 _SWITCHES = tuple(word + dot for word in _SWITCH_WORDS.split("|") for dot in ("", "."))
 
 _NOT_A_NAME = frozenset(
@@ -61,14 +63,14 @@ _FUNCTION_WORDS = _NOT_A_NAME | frozenset(
     during via per onto upon towards the a an fix fixes fixed add adds added remove removes removed update
     updates updated use used using""".split()
 )
-_WORD = re.compile(r"[^\s,]+")
-_NOUNS = re.compile(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
-_ACRONYM = re.compile(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
-_VERB_AFTER_NAME = re.compile(
+_WORD = lazy_pattern(r"[^\s,]+")
+_NOUNS = lazy_pattern(r"[a-z][\w'’-]*(?: [a-z0-9][\w'’-]*){0,3}")
+_ACRONYM = lazy_pattern(r"(?:[Tt]he )?[a-z][\w-]*(?: [a-z][\w-]*)? [A-Z][A-Z0-9]{1,5}")
+_VERB_AFTER_NAME = lazy_pattern(
     r"[a-z]{3,}ing [a-z]|(?:means|says|shows|indicates|implies|gives|tells|reports|sets|takes|needs|fails|works) "
 )
-_ARTICLE = re.compile(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
-_INITIALS = re.compile(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
+_ARTICLE = lazy_pattern(r"(?:the|an?|our|your|some|any) ", re.IGNORECASE)
+_INITIALS = lazy_pattern(rf"(?:\b[{_UPPER}]\.)+[{_UPPER}]$")
 LONGEST = 100
 """Most characters of a name."""
 
@@ -92,9 +94,9 @@ def clean(name: str) -> str:
     return name
 
 
-_EMPHASIS = re.compile(r"_[^_].*[^_]_")  # but `_private` and `__init__` are names
-_CODE = re.compile(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
-_CONTRACTION = re.compile(
+_EMPHASIS = lazy_pattern(r"_[^_].*[^_]_")  # but `_private` and `__init__` are names
+_CODE = lazy_pattern(r"[`\"/_.@#=]\w|\(\)|[a-z][A-Z]|^-")
+_CONTRACTION = lazy_pattern(
     r"\b(?:I|it|he|she|that|there|they|we|you|who|what|let|here|don|doesn|didn|can|won|should|would|could|must)['’]\w+"
     r"(?: [a-z]|$)",
     re.I,
@@ -105,8 +107,10 @@ _DETERMINERS = frozenset(
 )
 _ORDER_WORDS = frozenset("last first next previous initial final latest new old current original".split())
 _WEAK_FIRST_WORDS = _NOT_A_NAME | _DETERMINERS | _ORDER_WORDS
-_ADVERB_OPENING = re.compile(r"[A-Za-z]{2,}(?:al|nt|st|rt|us|iv|at|et|ed|ab|ib|ar|ct|ss|ng|ck|ul|in|pt|it|mp|ay|ri)ly")
-_ADVERB = re.compile(r"[A-Z][a-z]+ly, | [a-z]+ly$")
+_ADVERB_OPENING = lazy_pattern(
+    r"[A-Za-z]{2,}(?:al|nt|st|rt|us|iv|at|et|ed|ab|ib|ar|ct|ss|ng|ck|ul|in|pt|it|mp|ay|ri)ly"
+)
+_ADVERB = lazy_pattern(r"[A-Z][a-z]+ly, | [a-z]+ly$")
 _CLOSING_QUOTES = {'"': '"', "”": "“", "`": "`", "’": "‘", "'": "'", ")": "("}
 
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import re
-
+from ..patterns import lazy_pattern
 from . import names, relations
 
-_CUT = re.compile(
+_CUT = lazy_pattern(
     r"(?:,|;| [-–—]+|:)? (?:which|who|whom|whose|where|when|while|because|since|but|so|although|though|unless|until|"
     r"as|and (?:[a-z]|I\b)|or [a-z]|that|if|after|before|than|too|now|again|anymore|last|this|next|every|rather|"
     r"instead|throughout|anyway|yet|already|here|there|today|a lot|the most|the best)\b"
     r"|[,;] (?=[a-z]|I\b)| [-–—]+ | \(|; "
 )
-_GERUND_PHRASE = re.compile(r"[a-z]+ing \S+ \S")  # "making nice things evil"
-_OF_NAME = re.compile(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
-_LEADING_ARTICLE = re.compile(r"^(?:the|an?) ")
-_LEADING_WORD = re.compile(r"^(?:the|an?|about|around) ")
-_LIST_SEPARATOR = re.compile(r",? and |, ")
-_VERSION = re.compile(r"\d[\w.]*\+?")
-_NAME_AND_VERSION = re.compile(rf"([A-Z][A-Za-z]+) {_VERSION.pattern}")
-_QUOTED_START = re.compile(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
+_GERUND_PHRASE = lazy_pattern(r"[a-z]+ing \S+ \S")  # "making nice things evil"
+_OF_NAME = lazy_pattern(r"(?:the|an?) [a-z][\w-]*(?: [a-z][\w-]*)? (?:of|for|in|from) (?=\S)")
+_LEADING_ARTICLE = lazy_pattern(r"^(?:the|an?) ")
+_LEADING_WORD = lazy_pattern(r"^(?:the|an?|about|around) ")
+_LIST_SEPARATOR = lazy_pattern(r",? and |, ")
+_VERSION = lazy_pattern(r"\d[\w.]*\+?")
+_NAME_AND_VERSION = lazy_pattern(rf"([A-Z][A-Za-z]+) {_VERSION.pattern}")
+_QUOTED_START = lazy_pattern(r"^(?:\"[^\"]*\"|“[^”]*”|`[^`]*`)")
 _TRAILING_ADVERBS = frozenset("instead yet again too anymore now already here there today anyway either".split())
-_DASHES = re.compile(r" [-–—] ")
+_DASHES = lazy_pattern(r" [-–—] ")
 
 
 def split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
@@ -60,7 +59,9 @@ def split_objects(text: str, relation: str) -> list[tuple[str, bool]]:
 
 def _continues(text: str) -> bool:
     """Whether a preposition follows the name or quotation: "`UnionType` on the HEAD of 3.10"."""
-    return " " in text and names.LOOSE_LINKS.search(_QUOTED_START.sub("", text, count=1)) is not None
+    if text[0] in '"“`':
+        text = _QUOTED_START.sub("", text, count=1)
+    return " " in text and names.LOOSE_LINKS.search(text) is not None
 
 
 def _split_list(text: str, relation: str) -> list[tuple[str, bool]] | None:
@@ -84,7 +85,7 @@ def _is_whole_phrase(text: str) -> bool:
     """Whether the whole text is a name, a value or a short noun."""
     if not text or len(text) > names.LONGEST or "..." in text or text.rpartition(" ")[2] in _TRAILING_ADVERBS:
         return False
-    bare = _LEADING_WORD.sub("", text)
+    bare = _LEADING_WORD.sub("", text) if text[0] in "ta" else text
     if names.is_proper(bare):
         return bare.lower() not in ("i", "it")
     if names.is_value(bare):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ..patterns import lazy_pattern
 from .model import name_id
 
 _SAME = {
@@ -118,7 +119,7 @@ def _verb_forms() -> dict[str, str]:
 FORMS = _verb_forms()
 FIRST_WORDS = frozenset(form.split(" ")[0] for form in FORMS)
 BASES = frozenset(entry.split("/")[0].split("_")[0] for entry in _VERBS.split())
-_IN_PLACE = re.compile(r"^(.+) the (?:city|town|country|state|continent|village|region|county) of$")
+_IN_PLACE = lazy_pattern(r"^(.+) the (?:city|town|country|state|continent|village|region|county) of$")
 
 
 _SOFTWARE_RELATIONS = frozenset(

@@ -8,30 +8,31 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..patterns import lazy_pattern
 from . import names, relations
 from .dates import validity
 from .model import LIKELY, SURE, FoundFact
 from .objects import split_objects
 
 _PREPOSITIONS = "by|in|at|to|with|for|of|on|from|as|under|into|near|after|against|through|via|over|inside|within|onto"
-_COPULA = re.compile(
+_COPULA = lazy_pattern(
     r" (?:(is|was|are|were|am)(n['’]t)?|(has|have|had) been|(became|becomes|remains))"
     r"((?: (?:not|no longer|never|still|now|currently|also|already|originally|actually|always|officially|"
     r"probably|apparently))*)(?= )"
 )
-_EVENT = re.compile(
+_EVENT = lazy_pattern(
     r".+ by$|(?:added|introduced|released|removed|renamed|deprecated|replaced|moved|created|written|founded|"
     r"fixed|merged|reverted|obsoleted|dropped|disabled|enabled|marked)\b"
 )
-_PAST_STATE = re.compile(r"(?:supported|used|allowed|required|needed|ignored|expected|limited|handled|treated)\b")
-_NO_OBJECT = re.compile(  # "unsigned by default", "needed in case a file exists"
+_PAST_STATE = lazy_pattern(r"(?:supported|used|allowed|required|needed|ignored|expected|limited|handled|treated)\b")
+_NO_OBJECT = lazy_pattern(  # "unsigned by default", "needed in case a file exists"
     r"(?:by (?:default|hand|design|accident|mistake|itself)"
     r"|in (?:case|order|fact|general|particular|practice|addition))\b"
 )
-_CLAUSE_BEFORE = re.compile(r", [a-z]|^(?:In|On|At|For|With|Under|Within|During|Without) ")
-_CALLED = re.compile(r"^(?:called|named|set to|equal to) ")
-_VERB_TAIL = re.compile(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
-_OPEN_VERB = re.compile(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
+_CLAUSE_BEFORE = lazy_pattern(r", [a-z]|^(?:In|On|At|For|With|Under|Within|During|Without) ")
+_CALLED = lazy_pattern(r"^(?:called|named|set to|equal to) ")
+_VERB_TAIL = lazy_pattern(rf"((?:up )?(?:{_PREPOSITIONS}) )?(?:the ([a-z]+(?: [a-z]+)?) of )?(?=\S)")
+_OPEN_VERB = lazy_pattern(rf" ([a-z]{{2,}}(?:s|ed)(?: (?:{_PREPOSITIONS}))?)(?= )")
 _COPULAS = frozenset(
     "is was are were am isn't wasn't aren't weren't isn’t wasn’t aren’t weren’t became remains".split()
 )
@@ -54,7 +55,7 @@ _HEDGES = frozenset(
     almost nearly sometimes often usually mostly kind sort maybe, perhaps, apparently, probably,
     sure""".split()
 )
-_ENTITY = re.compile(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
+_ENTITY = lazy_pattern(r"(?:the|an?|its|their|his|her) |[A-Z0-9`\"“]")
 _BULLETS = frozenset("*-•>+")
 _IMPERATIVES = frozenset(
     """Add Added Adding Fix Fixed Fixing Fixes Move Moved Remove Removed Removing Update Updated Updating Bump Bumps
@@ -80,34 +81,37 @@ _SKIPPED_OPENINGS = frozenset(
 )
 _EARLIER = frozenset(("Previously", "Formerly", "Originally"))
 _CONJUNCTIONS = frozenset("When While If Once Whenever Although Though Because Since Unless Until".split())
-_REFERENCE = re.compile(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
+_REFERENCE = lazy_pattern(r",? (?:refs?|closes|fixes|see) #\d+$| [\[(]#\d+[\])]$")
 _OPENING_PHRASES = (
     "and|but|so|also|well|yes|yeah|no,|note that|note|fyi|btw|actually|currently|now|today|hey|oh|in fact|"
     "remember that|for now|as of now|by the way|recently|finally|this week|last week|anyway|unfortunately|"
     "however|therefore|hence|moreover|hopefully|sadly|luckily|partially|entirely|basically|thankfully|obviously|personally|honestly"
 )
 _OPINIONS = "I think|I guess|I believe|I heard|maybe|perhaps|apparently"
-_OPENING = re.compile(
+_OPENING = lazy_pattern(
     rf"(?:(?:{_OPENING_PHRASES})[,:]? |(?:{_OPINIONS})(?: that)?,? |[a-z]+ly, |\d+[.)] )+",
     re.IGNORECASE,
 )
 _OPENING_WORDS = frozenset(
     phrase.split(" ")[0].strip(",").lower() for phrase in f"{_OPENING_PHRASES}|{_OPINIONS}".split("|")
 )
-_OF = re.compile(r" (of|in|for|at|on) (?:the )?(?=(\S))")
-_PROPERTY = re.compile(r"(?:the|a|an) ", re.IGNORECASE)
-_NAME_OF = re.compile(r"(?:(?:name|title|value) of (?:the )?)?(?:current |actual |new |present )?")
-_CLAUSE = re.compile(r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|in which|at which|on which) (.+)", re.I)
-_MY = re.compile(r"(my|our) (.+)", re.IGNORECASE)
-_POSSESSIVE = re.compile(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
-_RELATIVE_PRONOUN = re.compile(r" (?:where|that|which|who|whom) ")
-_GOVERNMENT = re.compile(r"(.+) government")
-_ARTICLE = re.compile(r"(?:a|an|one of the) ")
-_THE = re.compile(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")
-_PARTICIPLE = re.compile(rf"((?:[a-z]+ly )?[a-z]{{3,}}) ({_PREPOSITIONS})(?: the ([a-z]+(?: [a-z]+)?) of)? (?=\S)(.+)")
-_PLACE = re.compile(r"(in|at|on|from|near|behind|inside|under|part of)(?: the ([a-z]+) of)? (.+)")
-_KIND_OF = re.compile(r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,2}) (of|for|in|at|from) (?:the )?(.+)")
-_AFTER_CLASS = re.compile(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ")
+_OF = lazy_pattern(r" (of|in|for|at|on) (?:the )?(?=(\S))")
+_PROPERTY = lazy_pattern(r"(?:the|a|an) ", re.IGNORECASE)
+_NAME_OF = lazy_pattern(r"(?:(?:name|title|value) of (?:the )?)?(?:current |actual |new |present )?")
+_CLAUSE = lazy_pattern(
+    r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|in which|at which|on which) (.+)", re.I
+)
+_MY = lazy_pattern(r"(my|our) (.+)", re.IGNORECASE)
+_POSSESSIVE = lazy_pattern(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
+_RELATIVE_PRONOUN = lazy_pattern(r" (?:where|that|which|who|whom) ")
+_ARTICLE = lazy_pattern(r"(?:a|an|one of the) ")
+_THE = lazy_pattern(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")
+_PARTICIPLE = lazy_pattern(
+    rf"((?:[a-z]+ly )?[a-z]{{3,}}) ({_PREPOSITIONS})(?: the ([a-z]+(?: [a-z]+)?) of)? (?=\S)(.+)"
+)
+_PLACE = lazy_pattern(r"(in|at|on|from|near|behind|inside|under|part of)(?: the ([a-z]+) of)? (.+)")
+_KIND_OF = lazy_pattern(r"((?:[a-z][\w-]*)(?: [a-z][\w-]*){0,2}) (of|for|in|at|from) (?:the )?(.+)")
+_AFTER_CLASS = lazy_pattern(r" (?:for|with|in|on|at|from|to|by|of|written|based|used|using|made) ")
 _LOOSE = frozenset(
     """able about going supposed due ready glad happy sorry excited proud sure afraid tired aware grateful thankful
     used back out up down here there available hard easy good great bad nice free full kind sort lot couple bit
@@ -117,23 +121,23 @@ _LOOSE = frozenset(
     right so too very really set one two some none part fun pleased thrilled passionate impressed surprised
     reminded inspired lucky blessed""".split()
 )
-_BARE_NOUN = re.compile(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
+_BARE_NOUN = lazy_pattern(r"(?:the|an?) [a-z]+$")  # "Stephen King wrote the book": which one?
 _ALSO_NOUNS = frozenset("links imports calls fixes blocks reads watches hosts stores coaches adds drops".split())
 _GENERIC_SUBJECTS = frozenset(
     """user users commit code test tests function method class file files client server table tables patch change docs
     python application app people kids given everyone data value values option options""".split()
 )
-_IS_CLEAR = re.compile(rf"the |[a-z]+ (?:by|{_PREPOSITIONS}) (?=[A-Z])")
-_IS_OF_KIND = re.compile(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
-_PERFECT_TENSE = re.compile(
+_IS_CLEAR = lazy_pattern(rf"the |[a-z]+ (?:by|{_PREPOSITIONS}) (?=[A-Z])")
+_IS_OF_KIND = lazy_pattern(rf"[a-z]+ (?:{_PREPOSITIONS}) the [a-z]+ of ")
+_PERFECT_TENSE = lazy_pattern(
     r"(?:[a-z]+(?:ed|en|wn)|been|done|made|gone|had|see|got|read|come|become|found|lost|won|met|to)\b"
 )
-_TRAILING_PARTICIPLE = re.compile(r" [a-z]+ed$")
+_TRAILING_PARTICIPLE = lazy_pattern(r" [a-z]+ed$")
 _UNNAMED = frozenset(("PR", "MR", "API", "CI", "new API"))
-_FAULT = re.compile(r"(?:the |an? )?(?:wrong|incorrect|bad|bogus)\b")
+_FAULT = lazy_pattern(r"(?:the |an? )?(?:wrong|incorrect|bad|bogus)\b")
 _DID = frozenset(("did", "didn't", "didn’t"))
 _DO_NOT = frozenset("doesn't don't didn't doesn’t don’t didn’t".split())
-_NEGATED = re.compile(r"not|no longer|never|n['’]t")
+_NEGATED = lazy_pattern(r"not|no longer|never|n['’]t")
 
 
 class _Statement(NamedTuple):
@@ -234,7 +238,7 @@ def _read_sentence(body: str, actor: str | None) -> tuple[list[_Statement], bool
         found = _read_copula(body[: copula.start()], body[copula.end() + 1 :], actor)
         if found is not None:
             if copula[1] in ("was", "were") and (
-                _PAST_STATE.match(found.relation) or (names.is_code(found.subject) and not _EVENT.match(found.relation))
+                _PAST_STATE.match(found.relation) or (not _EVENT.match(found.relation) and names.is_code(found.subject))
             ):
                 found = found._replace(trust=1)  # "`pnread` was a `ssize_t *`": before this change
             return [found], copula[2] is not None or (copula[5] != "" and _NEGATED.search(copula[5]) is not None)
@@ -272,7 +276,8 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         if participle and participle[1] in ("located", "based", "situated", "set", "kept", "stored", "found"):
             noun = f" the {participle[3]} of" if participle[3] else ""
             return _Statement(about, f"{relation} {participle[1]} {participle[2]}{noun}", participle[4], trust, True)
-        right = _CALLED.sub("", right)
+        if right[:1] in "cnse":
+            right = _CALLED.sub("", right)
         if participle and participle[1] in _LOOSE:
             return None
         if participle and names.subject_trust(left) == 2:  # "The Wheel of Time was written by"
@@ -280,7 +285,7 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         first = right.split(" ", 1)[0]
         if first in _LOOSE or first in ("a", "an") or _ADJECTIVE.match(right):
             return None
-        vague = right.isalpha() and right.islower() and not _RELATIVE_PRONOUN.search(relation)
+        vague = right.isalpha() and right.islower() and not _has_relative_pronoun(relation)
         if vague or (about.islower() and about != actor and not names.is_code(about)):
             trust = trust if names.is_value(right) else 1  # "the university of iowa locker room is pink"
         return _Statement(about, relation, right, trust, not _is_plural(relation))
@@ -295,11 +300,11 @@ def _read_copula(left: str, right: str, actor: str | None) -> _Statement | None:
         return found
     if ", " in left and (left[0].islower() or names.is_code(left) or _CLAUSE_BEFORE.search(left)):
         return found._replace(trust=1)  # "dedupe sys/types.h, HAVE_SYS_TYPES_H is": something stands before the subject
-    if names.is_code(left):
+    named = left[1:] != left[1:].lower() or (left[0].isupper() and " " not in left)
+    if (named and " " in left and found.trust == 2) or names.is_code(left):
         return found
     if _IS_OF_KIND.match(right):
         return found._replace(trust=2)  # "first baseman is associated with the sport of baseball"
-    named = left[1:] != left[1:].lower() or (left[0].isupper() and " " not in left)
     clear = _ARTICLE.match(right) if named else None
     if (named and " " in left) or clear or _IS_CLEAR.match(right):
         return found
@@ -344,7 +349,7 @@ def _read_predicate(subject: str, right: str, trust: int) -> _Statement | None:
     return None
 
 
-_ADJECTIVE = re.compile(
+_ADJECTIVE = lazy_pattern(
     r"(?:[a-z]+ly |so |very |really |too |quite |pretty )|[a-z]+(?:ing|ful|ous|ive|able|ible|less|est)$"
 )
 _VAGUE = frozenset(
@@ -392,7 +397,7 @@ def _read_property(left: str, actor: str | None) -> tuple[str, str, int] | None:
     if article is not None:
         bare = left[article.end() :]
         bare = bare[_NAME_OF.match(bare).end() :]  # type: ignore[union-attr]
-        clause = _CLAUSE.fullmatch(bare) if _RELATIVE_PRONOUN.search(bare) else None
+        clause = _CLAUSE.fullmatch(bare) if _has_relative_pronoun(bare) else None
         if clause is not None:
             found = _read_relative_clause(*clause.groups())
             if found is not None:
@@ -427,17 +432,20 @@ def _read_property_of(bare: str) -> tuple[str, str, int] | None:
     if joint is joints[0] and joint[1] != "of" and not names.CAPITAL.match(joint[2]):
         return None
     words = relation.split(" ")
-    if _RELATIVE_PRONOUN.search(relation):
+    if _has_relative_pronoun(relation):
         return None
     if len(words) > 4 or not words[0] or words[0] in _LOOSE or words[0] in ("rest", "end", "way", "fact", "number"):
         return None
-    government = _GOVERNMENT.fullmatch(about)
-    if government is not None and relation == "head":
-        return government[1], "head of government", 2
+    if relation == "head" and about.endswith(" government"):
+        return about.removesuffix(" government"), "head of government", 2
     trust = names.subject_trust(about)
     if joint[1] == "on" or (not trust and names.CAPITAL.match(about)):
         trust = 1  # "the method on Python 3 is": a place, no owner
     return (about, relation, trust) if trust else None
+
+
+def _has_relative_pronoun(text: str) -> bool:
+    return (" wh" in text or " that " in text) and _RELATIVE_PRONOUN.search(text) is not None
 
 
 def _is_plural(relation: str) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..models import Memory
+from ..patterns import lazy_pattern
 from .model import SURE, FoundFact
 
 _MAX_ITEMS = 8  # files of one commit, or changes of one action
 _MAX_VALUE = 200
 _PARTNER_FIELDS = ("target", "other_agent", "target_agent", "with", "partner", "recipient", "to")
 _STATE_FIELDS = ("status", "goal", "task", "role", "mood", "job", "current_task", "inventory")
-_MANY_COMMITS = re.compile(r"Of the \d+ commits that changed ")
+_MANY_COMMITS = lazy_pattern(r"Of the \d+ commits that changed ")
 """The beginning of a note that `rmem import git` counted from many commits. The commit in its fields is the last one
 that was counted, not one that changed these files."""
 

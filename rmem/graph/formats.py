@@ -76,18 +76,22 @@ def _jsonld(facts: Iterable[Fact]) -> Iterator[str]:
     }
     yield f'{{"@context": {json.dumps(context)}, "@graph": ['
     for number, fact in enumerate(facts):
+        subject, relation = _iri("entity", fact.subject), _iri("relation", fact.relation)
+        end = {"@value": fact.object} if fact.is_value else {"@id": _iri("entity", fact.object)}
+        triple = [] if fact.negated else [{"@id": subject, relation: end}]
         node: dict[str, Any] = {
             "@id": f"{_BASE}fact:{quote(fact.id, safe='')}",
             "@type": "rdf:Statement",
-            "subject": _iri("entity", fact.subject),
-            "relation": _iri("relation", fact.relation),
-            "object": {"@value": fact.object} if fact.is_value else {"@id": _iri("entity", fact.object)},
+            "subject": subject,
+            "relation": relation,
+            "object": end,
         }
         for name in _FIELDS:
             value = getattr(fact, name)
             if value is not None:
                 node[name] = iso(value) if name in ("valid_from", "valid_until", "learned_at") else value
-        yield ("," if number else "") + "\n" + json.dumps(node, ensure_ascii=False)
+        yield ",\n" if number else "\n"
+        yield ",\n".join(json.dumps(one, ensure_ascii=False) for one in (*triple, node))
     yield "\n]}\n"
 
 
@@ -293,6 +297,8 @@ def _read_jsonld(lines: Iterable[str]) -> list[Fact]:
     found = []
     for number, node in enumerate(nodes, 1):
         fields = dict(node) if isinstance(node, dict) else {}
+        if fields and all(name.startswith(("@id", _BASE)) for name in fields):
+            continue  # the triple alone, which its statement repeats
         goal = fields.get("object")
         if isinstance(goal, dict):
             fields |= (

@@ -121,8 +121,7 @@ class Graph(GraphQuestions):
         """Refuse a fact that would make something part of itself."""
         if relation_id(relation) not in TREES:
             return
-        above = [name for name, _ in self.closure(object, relation)]
-        if name_id(subject) in {name_id(name) for name in [object, *above]}:
+        if self._reaches(object, relation, subject):
             raise InputError(
                 f"{subject!r} {relation} {object!r} would close a circle"
                 + (f": {object!r} {relation} {subject!r} already" if name_id(subject) != name_id(object) else ""),

@@ -12,12 +12,12 @@ import numpy as np
 from .. import checks
 from ..annotations import Moment, Names
 from ..errors import InputError, NotFoundError
-from ..facts.model import NEGATED, SINGLE, VALUE, StoredFact, name_id, name_key
+from ..facts.model import VALUE, StoredFact, name_id, name_key
 from ..facts.stated import RESERVED
 from . import paths, patterns, whole
 from .model import Change, Contradiction, Fact, FactExplanation, Neighbour, Path
-from .reader import BATCH, FactReader, Pair
-from .validity import Key, Period, Resolved, key_of
+from .reader import BATCH, FactReader
+from .validity import Key, Period, key_of
 
 if TYPE_CHECKING:
     import networkx
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 Direction = Literal["out", "in", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 _PAGE = 100
-_GROUPS = 400  # pairs of subject and relation resolved in one batch
 _MAX_DEPTH = 64  # steps of a closure
-_MAX_TIMELINE = 100_000  # beginnings and ends of facts that are put in order
+_MAX_ORDERED = 100_000  # facts whose beginnings and ends are put in order
+_FRONT = 1000  # entities whose facts are read at once
+_FEW = 2000  # facts of an entity, of which all are read to find those of a span of time
 Answer = TypeVar("Answer")
 
 
@@ -153,30 +154,48 @@ class GraphQuestions(ABC):
         checks.whole("offset", offset)
 
         def read(reader: FactReader) -> list[Change]:
-            found: list[_Moment] = []
-            for one in _moments(reader, entity, believed):
-                found.append(one)
-                if len(found) > _MAX_TIMELINE:
-                    raise InputError(
-                        f"entity {entity!r} has more than {_MAX_TIMELINE:,} changes, too many to put in order; ask for "
-                        "those between two times, or for its facts in pages",
-                        field="entity",
-                    )
+            found = _moments_of(reader, entity, believed, _MAX_ORDERED)
+            if found is None:
+                raise InputError(
+                    f"entity {entity!r} has more than {_MAX_ORDERED:,} facts, too many to put in order; ask for those "
+                    "between two times, or for its facts in pages",
+                    field="entity",
+                )
             return _changes(reader, sorted(found, key=_by_time)[offset : offset + limit])
 
         return self._read(read)
 
     def between(
-        self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
+        self,
+        start: Moment,
+        end: Moment,
+        entity: str | None = None,
+        *,
+        believed: Moment | None = None,
+        limit: int = 1000,
+        offset: int = 0,
     ) -> list[Change]:
-        """Return the facts that began or ended between two times."""
+        """Return a page of the facts that began or ended between two times, oldest first."""
         first, last = checks.moment("start", start), checks.moment("end", end, end_of_day=True)
         if last <= first:
             raise InputError("end must be after start", field="end")
+        checks.whole("limit", limit, low=1)
+        checks.whole("offset", offset)
 
         def read(reader: FactReader) -> list[Change]:
-            found = [one for one in _moments(reader, entity, believed) if first <= one.time < last]
-            return _changes(reader, sorted(found, key=_by_time))
+            found = None if entity is None else _moments_of(reader, entity, believed, _FEW)
+            if found is None:
+                found = _moments_within(reader, first, last, entity, believed)
+            if found is None and entity is not None:
+                found = _moments_of(reader, entity, believed, _MAX_ORDERED)
+            if found is None:
+                raise InputError(
+                    f"more than {_MAX_ORDERED:,} facts have a start or an end between these times, too many to put in "
+                    "order; choose a shorter time",
+                    field="end",
+                )
+            inside = [one for one in found if first <= one.time < last]
+            return _changes(reader, sorted(inside, key=_by_time)[offset : offset + limit])
 
         return self._read(read)
 
@@ -187,48 +206,50 @@ class GraphQuestions(ABC):
         checks.whole("offset", offset)
 
         def read(reader: FactReader) -> list[Contradiction]:
-            found: list[tuple[StoredFact, StoredFact]] = []
-            for group in _resolve_repeated(reader) if entity is None else _resolve_around(reader, entity):
-                found += group.conflicts
-                if len(found) >= offset + limit:
-                    break
+            found = chain.from_iterable(group.conflicts for group in reader.resolve_conflicts(entity))
             pairs = [
                 reader.to_facts([Period(first, first.valid_until, None), Period(second, second.valid_until, None)])
-                for first, second in found[offset : offset + limit]
+                for first, second in islice(found, offset, offset + limit)
             ]
             return [Contradiction(first, second) for first, second in pairs]
 
         return self._read(read)
 
     def closure(
-        self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = _MAX_DEPTH
+        self,
+        entity: str,
+        relation: str,
+        *,
+        direction: Literal["out", "in"] = "out",
+        depth: int = _MAX_DEPTH,
+        limit: int = 1000,
+        offset: int = 0,
     ) -> list[tuple[str, int]]:
-        """Return every entity reachable through one relation, with the number of steps; each once, even in cycles."""
+        """Return a page of the entities reachable through one relation, with the number of steps, the nearest first;
+        each once, even in cycles."""
         checks.name("entity", entity)
         checks.one_of("direction", direction, ("out", "in"))
         checks.whole("depth", depth, low=1)
+        checks.whole("limit", limit, low=1)
+        checks.whole("offset", offset)
 
         def read(reader: FactReader) -> list[tuple[str, int]]:
-            view, kinds = reader.view(None, None, False, False), reader.relation_ids(relation)
-            inverse = reader.inverse_ids(relation)
-            front = list(reader.ids_of(entity))
-            seen, reached = set(front), []
-            for step in range(1, depth + 1):
-                forward, backward = (kinds, inverse) if direction == "out" else (inverse, kinds)
-                following: dict[int, str] = {}
-                if forward:
-                    for period in view.stream(front, forward):
-                        following[period.fact.object] = period.fact.object_name
-                if backward:
-                    for period in view.stream((), backward, front):
-                        following[period.fact.subject] = period.fact.subject_name
-                following = {key: name for key, name in following.items() if key not in seen}
-                reached += [(name, step) for name in following.values()]
-                seen |= following.keys()
-                front = list(following)
-                if not front:
-                    break
-            return reached
+            reached = _walk(reader, reader.ids_of(entity), relation, direction, depth)
+            return [(name, steps) for _, name, steps in islice(reached, offset, offset + limit)]
+
+        return self._read(read)
+
+    def _reaches(self, entity: str, relation: str, goal: str) -> bool:
+        """Whether `goal` is reachable from an entity through one relation. Searches from both ends until one of them
+        leads no further, because in a tree one direction is short."""
+
+        def read(reader: FactReader) -> bool:
+            first, last = reader.ids_of(entity), reader.ids_of(goal)
+            forth = _walk(reader, first, relation, "out", _MAX_DEPTH)
+            back = _walk(reader, last, relation, "in", _MAX_DEPTH)
+            return bool(set(first) & set(last)) or any(
+                there in last or here in first for (there, *_), (here, *_) in zip(forth, back, strict=False)
+            )
 
         return self._read(read)
 
@@ -352,50 +373,71 @@ class _Moment(NamedTuple):
     period: Period
 
 
-def _by_time(one: _Moment) -> tuple[float, bool]:
-    return one.time, one.began
+def _by_time(one: _Moment) -> tuple[float, bool, Key]:
+    return one.time, one.began, key_of(one.period.fact)
 
 
-def _moments(reader: FactReader, entity: str | None, believed: Moment | None) -> Iterator[_Moment]:
-    """Yield when each fact about an entity, or each of all, began and ended; in no order."""
-    view, ids = reader.view(None, believed, True, False), reader.ids_of(entity)
-    seen = set[Key]()
-    for period in chain(view.stream(ids), view.stream((), (), ids) if ids else ()):
-        if ids and period.fact.subject in ids and period.fact.object in ids:
-            if key_of(period.fact) in seen:
-                continue
-            seen.add(key_of(period.fact))
-        yield _Moment(period.fact.valid_from, True, period)
-        if period.until is not None:
-            yield _Moment(period.until, False, period)
+def _moments_of(reader: FactReader, entity: str, believed: Moment | None, most: int) -> list[_Moment] | None:
+    """Return when each fact about an entity began and ended, in no order; None if it has more than `most` facts."""
+    ids, found = reader.ids_of(entity), dict[Key, StoredFact]()
+    for batch in chain(reader.batches(ids, size=most + 1), reader.batches((), (), ids, size=most + 1)):
+        found.update((key_of(fact), fact) for fact in reader.visible(batch))
+        if len(found) > most:
+            return None
+    view = reader.view(None, believed, True, False)
+    return [one for period in view.select(list(found.values())) for one in _moments(period)]
+
+
+def _moments_within(
+    reader: FactReader, first: float, last: float, entity: str | None, believed: Moment | None
+) -> list[_Moment] | None:
+    """Return when facts, of an entity or all, began and ended between two times, and other moments; None if there are
+    too many. A fact ends as it says, by a statement that it is over, or when another one begins: all of these state
+    a time of this span."""
+    found: list[StoredFact] = []
+    for batch in reader.batches(within=(first, last), size=_MAX_ORDERED + 1):
+        found += [*reader.visible(batch), *reader.ended(batch)]
+        if len(found) > _MAX_ORDERED:
+            return None
+    view, ids = reader.view(None, believed, True, False), set(reader.ids_of(entity))
+    periods = view.select_groups(found)
+    about = (period for period in periods if not ids or not ids.isdisjoint((period.fact.subject, period.fact.object)))
+    return [one for period in about for one in _moments(period)]
+
+
+def _moments(period: Period) -> Iterator[_Moment]:
+    yield _Moment(period.fact.valid_from, True, period)
+    if period.until is not None:
+        yield _Moment(period.until, False, period)
+
+
+def _walk(
+    reader: FactReader, ids: Sequence[int], relation: str, direction: Literal["out", "in"], depth: int
+) -> Iterator[tuple[int, str, int]]:
+    """Yield the id, name and number of steps of every entity reachable through one relation, the nearest first."""
+    view = reader.view(None, None, False, False)
+    kinds, inverse = reader.relation_ids(relation), reader.inverse_ids(relation)
+    forward, backward = (kinds, inverse) if direction == "out" else (inverse, kinds)
+    front, seen = list(ids), set(ids)
+    for step in range(1, depth + 1):
+        following: list[int] = []
+        for start in range(0, len(front), _FRONT):
+            part = front[start : start + _FRONT]
+            ahead = ((one.fact.object, one.fact.object_name) for one in view.stream(part, forward))
+            behind = ((one.fact.subject, one.fact.subject_name) for one in view.stream((), backward, part))
+            for key, name in chain(ahead if forward else (), behind if backward else ()):
+                if key not in seen:
+                    seen.add(key)
+                    following.append(key)
+                    yield key, name, step
+        if not following:
+            return
+        front = following
 
 
 def _changes(reader: FactReader, moments: Sequence[_Moment]) -> list[Change]:
     facts = reader.to_facts([one.period for one in moments])
     return [Change(one.time, one.began, fact) for one, fact in zip(moments, facts, strict=True)]
-
-
-def _resolve_repeated(reader: FactReader) -> Iterator[Resolved]:
-    """Resolve every pair of subject and relation whose facts may contradict each other."""
-    edges = whole.without_reserved(reader.edges())
-    pairs = np.stack([edges.subject, edges.relation], axis=1)
-    names, group, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-    group = group.ravel()
-    declared = reader.single_relations()
-    may_differ = (edges.flags & (SINGLE | NEGATED) != 0) | np.isin(edges.relation, sorted(declared))
-    several = names[(sizes > 1) & (np.bincount(group, may_differ, minlength=len(names)) > 0)]
-    for start in range(0, len(several), _GROUPS):
-        yield from reader.resolve_pairs([tuple(pair) for pair in several[start : start + _GROUPS].tolist()])
-
-
-def _resolve_around(reader: FactReader, entity: str) -> Iterator[Resolved]:
-    """Resolve every pair of subject and relation in whose facts an entity occurs."""
-    ids, seen = reader.ids_of(entity), set[Pair]()
-    for batch in chain(reader.batches(subjects=ids), reader.batches(objects=ids)):
-        facts = [fact for fact in batch if fact.relation_name not in RESERVED]
-        unseen = [fact for fact in facts if (fact.subject, fact.relation) not in seen]
-        yield from reader.resolve_around(unseen)
-        seen |= {(fact.subject, fact.relation) for fact in unseen}.difference(reader.hubs)
 
 
 def id_of(fact: Fact | str) -> str:

@@ -21,6 +21,7 @@ from .validity import Key, Period, Resolved, key_of, resolve
 BATCH = 512  # facts read in the first query of a long answer
 _MAX_BATCH = 32 * BATCH
 _HUB = 2000  # facts of one subject and relation; of more, only those are read that a question needs
+_GROUPS = 400  # pairs of subject and relation resolved in one batch
 _SAME_AS, _VALUES, _ENDS = name_id(SAME_AS), name_id(VALUES), name_id(ENDS)
 
 
@@ -40,8 +41,9 @@ class FactReader:
         self.store = store
         self._where = where
         self._sees = sees
-        self._hubs: dict[Pair, bool] = {}  # whether all facts of a large group are needed
+        self._hubs: dict[Pair, bool] = {}  # large groups, and whether a newer value ends an older one in them
         self._whole: dict[Pair, list[StoredFact]] = {}
+        self._resolved: dict[tuple[Pair, float | None], Resolved] = {}  # of whole groups
         self._declared: dict[int, bool] = {}
         self._read_declarations: set[int] = set()
 
@@ -110,29 +112,46 @@ class FactReader:
         return self.store.fact_count() if whole else int(self.edges().subject.size)
 
     def batches(
-        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        within: tuple[float, float] | None = None,
+        size: int = BATCH,
     ) -> Iterator[Sequence[StoredFact]]:
-        """Read the facts of some subjects, relations and objects, visible or not, batch by batch."""
-        after, size = None, BATCH
-        while batch := self.store.facts_about(subjects, relations, objects, after=after, limit=size):
+        """Read the facts of some subjects, relations and objects that state a start or an end within a span of time,
+        visible or not, batch by batch; `size` is that of the first."""
+        after = None
+        while batch := self.store.facts_about(subjects, relations, objects, within=within, after=after, limit=size):
             yield batch
             after = key_of(batch[-1])
             if len(batch) < size:
                 return
-            size = min(4 * size, _MAX_BATCH)  # a store may have to put all of them in order for each batch
+            size = max(size, min(4 * size, _MAX_BATCH))  # a store may have to put all of them in order for each batch
 
-    @property
-    def hubs(self) -> Collection[Pair]:
-        """Subjects and relations with very many facts, of those read so far."""
-        return self._hubs.keys()
+    def ended(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
+        """Return the facts that statements among the given ones end."""
+        ids = {fact.subject_name for fact in self._allowed(facts) if fact.relation == _ENDS}
+        found = self.store.facts_of(sorted({id_.rpartition("#")[0] for id_ in ids}))
+        return [fact for fact in found if _id_of(fact) in ids]
 
-    def single_relations(self) -> set[int]:
-        """Return the relations that are declared to have one value at a time."""
-        return {
-            fact.subject
-            for fact in self._allowed(self.store.facts_about((), [_VALUES], [name_id(ONE)]))
-            if self._declarations([fact.subject]).get(fact.subject)
-        }
+    def resolve_conflicts(self, entity: str | None) -> Iterator[Resolved]:
+        """Resolve every subject and relation whose facts may contradict each other; of all, or of those in whose facts
+        an entity occurs."""
+        declared = self._declarations({fact.subject for fact in self.store.facts_about((), [_VALUES])})
+        single = [relation for relation, has_one in declared.items() if has_one]
+        many = [relation for relation, has_one in declared.items() if not has_one]
+        found = self.store.possible_conflicts(single, [*many, _SAME_AS, _VALUES, _ENDS], self.ids_of(entity))
+        about: dict[Pair, set[int] | None] = {}
+        for subject, relation, value in found:
+            values = about.setdefault((subject, relation), set())
+            if value is None:
+                about[subject, relation] = None
+            elif values is not None:
+                values.add(value)
+        pairs = list(about)
+        for start in range(0, len(pairs), _GROUPS):
+            yield from self._resolve(self._read_about({pair: about[pair] for pair in pairs[start : start + _GROUPS]}))
 
     def resolve_around(self, facts: Sequence[StoredFact], believed: float | None = None) -> list[Resolved]:
         """Compute how long some facts hold, from what was known at the time `believed`: together with the facts of the
@@ -141,16 +160,18 @@ class FactReader:
         about: dict[Pair, set[int]] = {}
         for fact in facts:
             about.setdefault((fact.subject, fact.relation), set()).add(fact.object)
+        return self._resolve(self._read_about(about), believed)
+
+    def _read_about(
+        self, about: Mapping[Pair, set[int]] | Mapping[Pair, set[int] | None]
+    ) -> dict[Pair, list[StoredFact]]:
+        """Read the facts that decide how long those of some subjects and relations with some objects hold (None: with
+        any)."""
         groups = self._read_groups([pair for pair in about if pair not in self._hubs])
         for pair, objects in about.items():
             if pair in self._hubs:
-                groups[pair] = self._read_hub(pair, objects)
-        return self._resolve(groups, believed)
-
-    def resolve_pairs(self, pairs: Sequence[Pair]) -> list[Resolved]:
-        """Compute how long all facts of each subject and relation hold."""
-        groups = self._read_groups(pairs)
-        return self._resolve({pair: groups[pair] if pair in groups else self._read_whole(pair) for pair in pairs})
+                groups[pair] = self._read_whole(pair) if objects is None else self._read_hub(pair, objects)
+        return groups
 
     def _read_groups(self, pairs: Sequence[Pair]) -> dict[Pair, list[StoredFact]]:
         """Read all facts of each subject and relation; leave out, and remember in `_hubs`, those with very many."""
@@ -176,12 +197,11 @@ class FactReader:
     def _read_hub(self, pair: Pair, objects: set[int]) -> list[StoredFact]:
         """Read the facts of a large group that decide how long those with some objects hold."""
         subject, relation = pair
-        if not self._hubs[pair]:
+        if not self._hubs[pair] and pair not in self._whole:
             limit = max(_HUB, 8 * len(objects))
             found = self.store.facts_about((), [relation], sorted(objects), limit=limit + 1)
             if len(found) <= limit:
                 return [fact for fact in found if fact.subject == subject]
-            self._hubs[pair] = True  # the objects have very many facts, too
         return self._read_whole(pair)
 
     def _read_whole(self, pair: Pair) -> list[StoredFact]:
@@ -193,9 +213,15 @@ class FactReader:
         declared = self._declarations({relation for _, relation in groups})
         resolved = []
         for pair, group in groups.items():
+            is_whole = group is self._whole.get(pair)
+            if is_whole and (pair, believed) in self._resolved:
+                resolved.append(self._resolved[pair, believed])
+                continue
             known = [fact for fact in self.visible(group) if believed is None or fact.learned_at <= believed]
             single = declared.get(pair[1], self._hubs.get(pair, False) or any(fact.single for fact in known))
             resolved.append(resolve(known, single=single, ends=self._ends_of(known, believed)))
+            if is_whole:
+                self._resolved[pair, believed] = resolved[-1]
         return resolved
 
     def _declarations(self, relations: Collection[int]) -> dict[int, bool]:
@@ -211,7 +237,7 @@ class FactReader:
         """Map facts to the statement that ended them."""
         if not self._ends:
             return {}
-        ids = ((key_of(fact), f"{fact.memory_id}#{fact.number}") for fact in facts)
+        ids = ((key_of(fact), _id_of(fact)) for fact in facts)
         return {
             key: end
             for key, id_ in ids
@@ -261,6 +287,12 @@ class View:
             return periods
         return [period for period in periods if period.holds_at(self._at) and not period.fact.negated]
 
+    def select_groups(self, facts: Sequence[StoredFact]) -> list[Period]:
+        """Select from visible facts and from those of the same subject and relation whose time they may change."""
+        own = [fact for fact in facts if fact.relation_name not in RESERVED]
+        groups = self.reader.resolve_around(own, self._believed)
+        return [period for group in groups for period in group.periods if period.fact.confidence >= self._least]
+
     def stream(
         self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
     ) -> Iterator[Period]:
@@ -269,10 +301,14 @@ class View:
             yield from self.select(batch)
 
 
+def _id_of(fact: StoredFact) -> str:
+    return f"{fact.memory_id}#{fact.number}"
+
+
 def _build_fact(period: Period, tags_of: Mapping[str, Mapping[str, str]]) -> Fact:
     fact, by = period.fact, period.ended_by
     return Fact(
-        id=f"{fact.memory_id}#{fact.number}",
+        id=_id_of(fact),
         subject=fact.subject_name,
         relation=fact.relation_name,
         object=fact.object_name,
@@ -280,7 +316,7 @@ def _build_fact(period: Period, tags_of: Mapping[str, Mapping[str, str]]) -> Fac
         learned_at=fact.learned_at,
         memory_id=fact.memory_id,
         valid_until=period.until,
-        ended_by=None if by is None else f"{by.memory_id}#{by.number}",
+        ended_by=None if by is None else _id_of(by),
         confidence=fact.confidence,
         is_value=fact.is_value,
         negated=fact.negated,

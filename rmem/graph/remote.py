@@ -155,22 +155,36 @@ class RemoteGraph(Graph):
         return _changes(self._pages("/timeline", "changes", limit, offset, **parameters))
 
     def between(
-        self, start: Moment, end: Moment, entity: str | None = None, *, believed: Moment | None = None
+        self,
+        start: Moment,
+        end: Moment,
+        entity: str | None = None,
+        *,
+        believed: Moment | None = None,
+        limit: int = 1000,
+        offset: int = 0,
     ) -> list[Change]:
         parameters = {"start": _time("start", start), "end": _time("end", end, end_of_day=True), "entity": entity}
-        return _changes(self._pages("/between", "changes", None, 0, **parameters, **_times(None, believed)))
+        return _changes(self._pages("/between", "changes", limit, offset, **parameters, **_times(None, believed)))
 
     def contradictions(self, entity: str | None = None, *, limit: int = 100, offset: int = 0) -> list[Contradiction]:
         found = self._pages("/contradictions", "contradictions", limit, offset, entity=entity)
         return [Contradiction(Fact.from_dict(one["first"]), Fact.from_dict(one["second"])) for one in found]
 
     def closure(
-        self, entity: str, relation: str, *, direction: Literal["out", "in"] = "out", depth: int = 64
+        self,
+        entity: str,
+        relation: str,
+        *,
+        direction: Literal["out", "in"] = "out",
+        depth: int = 64,
+        limit: int = 1000,
+        offset: int = 0,
     ) -> list[tuple[str, int]]:
         checks.one_of("direction", direction, ("out", "in"))
         parameters = {"entity": checks.name("entity", entity), "relation": checks.name("relation", relation)}
         parameters |= {"direction": direction, "depth": str(checks.whole("depth", depth, low=1))}
-        return [(one["name"], one["steps"]) for one in self._pages("/closure", "reached", None, 0, **parameters)]
+        return [(one["name"], one["steps"]) for one in self._pages("/closure", "reached", limit, offset, **parameters)]
 
     def paths(
         self,

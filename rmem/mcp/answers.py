@@ -43,7 +43,7 @@ def memory_of(experience: Experience) -> dict[str, Any]:
         "id": experience.id,
         "kind": experience.kind,
         "text": experience.text,
-        "author": experience.author,
+        "author": experience.said_by,
         "agent": experience.memory.agent_id,
         "when": _datetime_of(experience).isoformat(timespec="seconds"),
         "scope": experience.scope,

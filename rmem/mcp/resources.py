@@ -63,7 +63,7 @@ def recent(calls: CallRunner) -> list[Resource]:
                 uri=f"remanence://memories/{quote(experience.id, safe='')}",
                 name=experience.id,
                 title=" ".join(experience.text.split())[:_TITLE],
-                description=f"{experience.kind.replace('_', ' ')}, by {experience.author or 'unknown'}",
+                description=f"{experience.kind.replace('_', ' ')}, by {experience.said_by or 'unknown'}",
                 mime_type="application/json",
             )
             for experience in found

@@ -372,7 +372,11 @@ def _add_forget(tool: Register, calls: CallRunner) -> None:
                 raise ToolError("id: only its author or an administrator may forget this memory")
             # The audit entry of the removal itself does not name the agent and the origin.
             caller.team.audit("ask to forget", [id], agent=caller.agent)
-            return {"done": caller.team.forget(id)}
+            done = {"done": caller.team.forget(id)}
+            if not experience.is_foreign:
+                return done
+            return {**done, "hint": f"a memory of {experience.author}, and back with the next sync unless this user "
+                                    "is an administrator; `remember` with `supersedes` replaces it"}  # fmt: skip
 
 
 def _page(caller: McpCaller, place: Place, found: list[Experience], limit: int, offset: int) -> Answer:

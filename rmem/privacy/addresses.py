@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausibility import is_placeholder
+from .plausibility import is_hole
 
 # E-mail
 
@@ -58,6 +58,13 @@ def _is_email(text: str, start: int, domain: re.Match[str]) -> bool:
 _URL = re.compile(r"(?<=://)([^\s/:@?#\"'<>`]{0,128}):([^\s\"'<>`]{1,256})@(?=[\w\[$-])")
 
 
+_HOST = re.compile(r"\.(?:[0-9]{1,3}|com|net|org|io|dev|local|tld|example)$")
+_IN_DOCUMENTS = re.compile(
+    r"(?:(?:your|my)[_-]?)?(?:user(?:_?name)?|login|name|usr)?:(?:(?:your|my)[_-]?)?(?:password|passwd|passwort|pass|pwd)"
+    r"|(?-i:[A-Z_]+:[A-Z_]+)|\w+_key_id:\w+_key",
+    re.IGNORECASE,
+)
+"""The words user and password themselves."""
 _NO_PASSWORD = ("github://", "gitlab://")  # fsspec's github://organization:repository@commit
 
 
@@ -69,7 +76,14 @@ def url_credentials(text: str) -> Iterator[Finding]:
             if "@" not in before:
                 continue  # a port and a path
             password = before[: before.rindex("@")]
-        if is_placeholder(password) or "[" in match.group(1) or text.endswith(_NO_PASSWORD, 0, match.start(1)):
+        if password.rstrip("#?\\:@").isdigit() and _HOST.search(match.group(1)):
+            continue  # a host and its port before the user's end: what is meant to confuse
+        if (
+            is_hole(password)
+            or _IN_DOCUMENTS.fullmatch(f"{match.group(1)}:{password}")
+            or "[" in match.group(1)
+            or text.endswith(_NO_PASSWORD, 0, match.start(1))
+        ):
             continue
         end = match.start(2) + len(password)
         yield Finding(match.start(1), end, "url_credentials", "url", text[match.start(1) : end])

@@ -8,7 +8,17 @@ import re
 from collections.abc import Iterator
 
 from .findings import Finding
-from .plausibility import is_mixed, is_name, is_password, is_placeholder, is_random, is_token, is_trial, is_wordy
+from .plausibility import (
+    is_hole,
+    is_mixed,
+    is_name,
+    is_password,
+    is_placeholder,
+    is_random,
+    is_token,
+    is_trial,
+    is_wordy,
+)
 
 # What the names of secrets contain, in lower case, and the pattern of the rest of the name. _CHOSEN are names of values
 # that people choose, _MADE of values that machines generate.
@@ -33,8 +43,8 @@ _KEY_OF = re.compile(
 )
 _SHORT = frozenset(("pass", "pw", "pwd", "psw", "psk", "clave", "parola"))  # words that end other words too
 _NOT_A_SECRET = re.compile(
-    r"(?:next|page|continuation|pagination|skip|delta|authenticity|x-amz|cursor|public|publickey|pub|primary|foreign|csrf(?:middleware)?|xsrf|cancellation|"
-    r"(?<![A-Za-z])(?:sync|max|min|num|total|pad|eos|bos|unk|stop|start|end|first|last|new|per))[_-]?$",
+    r"(?:next|page|encrypted|wrapped|continuation|pagination|skip|delta|authenticity|x-amz|cursor|public|publickey|pub|primary|foreign|csrf(?:middleware)?|xsrf|cancellation|"
+    r"(?<![A-Za-z])(?:sync|max|min|num|total|pad|eos|bos|unk|stop|start|end|first|last|new|per))[_ -]?$",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
@@ -71,7 +81,7 @@ _RANDOM = re.compile(
 _JOINED_WORDS = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")  # openssl_x509_checkpurpose
 _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
-    r"translation|message|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
+    r"translation|message|document|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
     r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|alert|theme|media|player|site|captcha|pub|"
     r"websocket)[_ .-]?$|[\"']$|"
     r"(?<!\w)-\s$"
@@ -122,11 +132,13 @@ _CONNECTION = re.compile(
 )
 """Server=…;User Id=…;Password=…; of ODBC and ADO.NET, where everything is a password but what a template fills in."""
 _SET = re.compile(
-    r"""^[ \t]*(?:\#[ \t]*)?(?:(?:export|ENV|SET)[ ]+)?[A-Z][A-Z0-9_]*PASS(?:W(?:OR)?D|PHRASE)?(?:_[A-Z0-9]+)?=
-    (?P<value>[A-Za-z][\w.-]{5,63})[ \t]*(?:\#[^\n]*)?$""",
+    r"""(?:^[ \t]*(?:\#[ \t]*)?(?:(?:export|ENV|SET)[ ]+|-[ ]+["']?)?|[ ](?:-e|--env)[ =]["']?)
+    (?:[A-Z][A-Z0-9_]*PASS(?:W(?:OR)?D|PHRASE)?(?:_(?!SCHEME|HASH|FILE|TYPE)[A-Z0-9]+)?|(?<=-[ ])[a-z_]+_password)=
+    (?P<value>[A-Za-z][\w.-]{5,63})["']?(?:[ \t]*(?:\#[^\n]*)?$|(?=[ ]))""",
     re.MULTILINE | re.VERBOSE,
 )
-"""DB_PASSWORD=… as a line of a file of environment variables, where words without quotes are texts and not names."""
+"""DB_PASSWORD=… as a line of a file of environment variables, an item of a list or an option `-e`, where words without
+quotes are texts and not names."""
 _SETTINGS = re.compile(
     r"""^[ \t]*(?:user(?:[_-]?name)?|login|uid)[ \t]*=[ \t]*[\w@-]+[ \t]*\n(?:[ \t]*(?://|\#|;)[^\n]*\n){0,3}
     [ \t]*(?:password|passwd|pass|pwd)[ \t]*=[ \t]*(?P<value>[A-Za-z][\w-]{5,63})[ \t]*$""",
@@ -145,17 +157,17 @@ _NEXT_LINE = re.compile(
 )
 """Please use the following password: / … alone in its line."""
 _NAMED_VALUE = re.compile(
-    r"""(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,30}[ _.-]?
+    r"""(?<![A-Za-z0-9])(?!foreign|primary|public|unique)[A-Za-z][A-Za-z0-9]{2,30}[ _.-]?
     (?:(?:secret|private|access|auth|api)(?:[ _.-]?(?:key|token|code))?|token|(?-i:KEY))
     (?:-|[.]|[ ]|\n)(?P<value>[A-Za-z0-9]{16,128}={0,2}|[0-9A-Za-z]{4,12}(?:-[0-9A-Za-z]{4,12}){2,7})(?![\w/.:=+-])""",
     re.IGNORECASE | re.VERBOSE,
 )
 """stripo-SECRET-…, nimble ACCESS …: a product, a word for a secret and what only a machine generates."""
 _USER = re.compile(
-    r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!https?:)([^\s"':$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
+    r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!\w+://)([^\s"'`:$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
 )
 _NO_USER = re.compile(
-    r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>|[A-Z-]+:[0-9]+,.*"
+    r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>|[A-Z-]+:[0-9]+,.*|[A-Z_]+:[A-Z_]+"
 )  # ids of a user and a group, a date, a template
 _OWNER = re.compile(r"(\w+):\1(?::.*)?")  # docker exec -u user:group
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
@@ -167,16 +179,22 @@ _COMMAND = re.compile(
       |\bhtpasswd\s+-[a-zB]*b[a-zB]*\s+\S{1,128}\s+\S{1,64}\s+|\brabbitmqctl\s+(?:add_user|change_password)\s+\S{1,64}\s+
       |\bnet\s+user\s+\S{1,64}\s+(?=\S+\s+/add)|\bnet\s+use\s[^\n]{0,100}?\s(?=\S+\s+/user:)|\b[wx]?freerdp\b[^\n]{0,80}?\s/p:
       |\bsqlplus\s+[^\s/]{1,64}/(?=[^\s@]+@)|\becho\s+(?=\S+\s*\|\s*sudo\s+-S)
-      |ConvertTo-SecureString\s+(?:-String\s+)?(?=["'])|\bPASSWORD\(\s*(?=')
-    )["']?(?P<value>[^\s"'$]{4,128})""",
+      |\bPASSWORD\(\s*(?=')
+      |\s--?u(?:ser(?:-?name)?)?[ =][^\s$<]{1,64}\s[^\n]{0,80}?--?p(?:assword|asswd)[ =](?=[a-zA-Z0-9]+(?:\s|$))
+    )["']?(?P<value>(?!\\\\)[^\s"'$]{4,128})""",
     re.VERBOSE,
 )
 """Commands that take a password as an argument that is not named so."""
 _COMMANDS = (
     "sshpass", "redis-cli", "mysql", "mariadb", "login", "psexec", "rdesktop", "mongo", "sqlcmd", "bcp", "osql", "ldap",
-    "smbclient", "lftp", "htpasswd", "rabbitmqctl", "net us", "freerdp", "sqlplus", "sudo -s", "securestring",
-    "password(",
+    "smbclient", "lftp", "htpasswd", "rabbitmqctl", "net us", "freerdp", "sqlplus", "sudo -s",
+    "password(", "-password", "-passwd",
 )  # fmt: skip
+_SECURE_STRING = re.compile(r"""ConvertTo-SecureString\s+(?:-String\s+)?(["'])(?P<value>[^"'\n]{4,128})\1""")
+_JSON_WEB_KEY = re.compile(
+    r"""(?<![\w-])["']?(?:d|k|p|q|dp|dq|qi)["']?\s{0,3}:\s{0,9}["'](?P<value>[A-Za-z0-9_-]{20,2048})["']"""
+)
+"""The parts of a JSON web key that are not public."""
 _SIGNATURE = re.compile(r"[?&]sig=(?P<value>[A-Za-z0-9%+/=_-]{40,200})")
 _COOKIE = re.compile(r"(?:Set-)?Cookie:[^\n]*", re.IGNORECASE)
 _SESSION = re.compile(r"\b[\w.-]*(?:sess|sid|auth|token|jwt)[\w.-]*=([^;\s]{12,4096})", re.IGNORECASE)
@@ -280,6 +298,8 @@ _FORMS = (
     ),
     (("password=", "pwd="), _CONNECTION, lambda value: True),
     (_COMMANDS, _COMMAND, lambda value: is_password(value, quoted=False) or _is_plain_word(value)),
+    (("securestring",), _SECURE_STRING, lambda value: not is_hole(value)),
+    (("kty",), _JSON_WEB_KEY, lambda value: True),
     (("sig=",), _SIGNATURE, is_token),
     (("secret", "private", "access", "auth", "api", "token", "key"), _NAMED_VALUE, _is_generated),
     (("pass",), _SET, _is_plain_word),
@@ -321,7 +341,7 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
             match, in_sentence = _IN_SENTENCE.match(text, end), True
         elif (made := _MADE_AFTER.match(text, end)) and _is_made(made["bare"]):
             match = made
-        elif compared := _COMPARED.search(text, max(0, start - 180), start):
+        elif not text[end : end + 1].isalnum() and (compared := _COMPARED.search(text, max(0, start - 180), start)):
             first, last = compared.span(2)
             return _secret_finding(text, first, last, chosen, True, key.group())
     elif match["pair"] and text[start - 1 : start] == "-" and key.group() in _SHORT:
@@ -366,6 +386,7 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
 
 def _names_itself(text: str, end: int, value: str) -> bool:
     """Return whether a value is the name before it, or the last words of it."""
+    value = value.rpartition(":")[2]  # iam:ChangePassword
     if len(value) < _LEAST_NAME or not value.isidentifier() or is_trial(value):
         return False
     name = text[max(0, end - 60) : end].lower().replace("_", "")

@@ -9,14 +9,16 @@ from collections import Counter
 from itertools import pairwise
 
 _HOLE = re.compile(
-    r"\$\{[^{}]*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*(?:\}|$)|@[A-Z_]+@"
+    r"\$\{(?:[^{}\[\]]|\[[^{}\[\]]*\])*(?:\}|$)|\$\([^()]*\)|\{\{[^{}]*\}\}|\{%[^%]*%\}|%\(\w+\)[sdr]|%[sdrv]|<[A-Za-z][^<>]*>|#\{[^{}]*(?:\}|$)|@[A-Z_]+@"
     r"|\{[A-Za-z_][\w.:!\[\]-]*\}|\{[0-9]*\}|%7B\w*%7D|<%[^%]*(?:%>|$)"
 )
 """What a template fills in."""
+_RUN_BY_SHELL = re.compile(r"\$\([a-z][a-z_-]{2,}(?:\s|$)")
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[nrt0]")
 _TEMPLATE = re.compile(
-    r"^env[=:]|\{%|^\[\{|aws4_request|[._-]your[._-]|^\$(?:[A-Z_]+[0-9]*|[a-z_]+[0-9]*|[a-z]+(?:[A-Z][a-z]+)*)$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
-    r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted)|\.\.\.$|…|[*xX•]{5}"
+    r"^env[=:]|\{%|^\[\{|aws4_request|[._-]your[._-]|^(?:\\[0-9])?\$(?:[A-Z_]+[0-9]*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[a-z_]+[0-9]*|[A-Za-z][a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4})$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
+    r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted|sensitive)|\.\.\.$|…"
+    r"|[*xX•]{5}|\[\.\.\.\]|^#{3}[A-Za-z]|^@@|^([#*%@!])\2*[A-Za-z][A-Za-z_ ]*\2+$"
 )
 _SAMPLE = re.compile(
     r"^(?:your|my|the|a|an|some|new|old|enter|insert|put|change|replace|example|sample|dummy|fake|test|todo|none|null|"
@@ -45,17 +47,17 @@ _TRIAL = re.compile(
 """Passwords of people who try something. `newpassword` and the like are names of fields."""
 _PROPERTY = re.compile(r"[a-z_][\w-]*(?:\.[a-z_][\w-]*)+")  # random_password.db-password.result
 _NUMBERED = re.compile(r"pass(?:word|wd)?[0-9]{2,}")
-_CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
+_CHAIN = re.compile(r"[&*!]?[A-Za-z_$][\w$]*(?:(?:[?!]{0,2}\.|->|::)[A-Za-z_$][\w$]*)+[!?;]?")
 _NAME = r"(?:(?=[a-z0-9_]*[a-z]{3})[a-z][a-z0-9_]+|[a-z_]{3,}|[A-Z_]{3,}|_?[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+)"
 _CALL = re.compile(
-    rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:-]*\]|\[\[|\[[A-Za-z_]+$|\{{|<[A-Z]|\[$)"
+    rf"[&*!]?(?:\$?\w+(?:\??\.|->|::))*\$?{_NAME}(?:\(|\[[\w\"'$.:+-]*\]|\[\[|\[[A-Za-z_]+(?:[+*-][0-9]+)?$|\{{|<[A-Z]|\[$)"
 )
 _BRACKETED = re.compile(r"[(\[{<][A-Za-z_\s.,:|/*?-]*[)\]}>]?[?*+,;]*|[(\[{<][\w\s.,:|/*?-]*[)\]}>][?*+,;]*")
 _BRACKET, _CODE_SIGN = re.compile(r"[()\[\]{}<>]"), re.compile("[,;=]")
 _OPEN = re.compile(r"[A-Za-z_][\w.]*[(\[{=]+")  # environ["… and name=, but not Base64 with its = at the end
 _PATTERN = re.compile(r"0-9|[aA]-[zZ]|\)\||\\[dwsb]|\(\?[:=!]|\[\^|\][+*]")  # of regular expressions
 _ANCHORED = re.compile(r"\^.+\$")  # a whole regular expression
-_REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n")  # between two texts
+_REST_OF_CODE = re.compile(r"\s|[+]\s|\)[,?.:;]|[,;)+.]\s|,\w*:|[.,]\$\w|\\n|[\"']?\.\w+\(")  # between two texts
 _SLUG = re.compile(
     r"[a-z]+(?:[-_./][a-z]+)*(?:[-_.]?[0-9]{1,8}(?:\.[0-9]+)*)?|[a-z]+[0-9]{0,3}(?:[A-Z][a-z]+[0-9]{0,4})+|(?:[A-Z][a-z]+){2,}|"
     r"_?[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+|[a-z]+[0-9]?-(?:key|secret|token|password)|[a-z]{1,12}-[0-9]{1,8}(?:-[a-z]+){2,}|"
@@ -65,9 +67,12 @@ _VERSION = re.compile(
     r"(?:npm:)?[\^~<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][0-9A-Za-z.-]+)?(?:/go\.mod|\(\S*)?"
 )  # what a package needs
 _TAG = re.compile(r'\w+:\\?"')  # `json:"password"` of a field
+_LINK = re.compile(r"\[[^\[\]]+\]\(")  # of Markdown
+_ADDRESS = re.compile(r"[a-z0-9]+(?:[._+-][a-z0-9]+)*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,6}")  # of e-mail
 _EXPRESSION = re.compile(r"\$\(|&[A-Za-z_][\w.]*$|[A-Za-z_]\w*(?:\[\w*\])?(?:\.[A-Za-z_]\w*)+[(<]")
 _FILE = re.compile(
-    r"[\w./-]+\.(?:pem|key|crt|cer|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md)"
+    r"@?[\w./-]+\.(?:pem|key|crt|cer|der|csr|pub|p12|pfx|jks|json|txt|ya?ml|toml|env|conf|cfg|ini|go|py|js|ts|md|sh|rb|rs|"
+    r"java|kt|cs|php|html?|xml|sql|log|png|jpe?g|gif|svg|ico)(?:\?\w*)?"
 )
 _LABEL = re.compile(
     r"(?:(?![ -~])[\W\w]|[ .,'’()!?-])+|[A-Z](?![A-Z0-9])(?:[^\W\d_]|-|[\u0300-\u036f])+"
@@ -85,10 +90,11 @@ _PUBLIC_KEY = re.compile(
     r"MI[A-Za-z]{0,4}MA0GCSqGSIb3DQEBAQUAA4|MIIB?I[A-Za-z]ANBgkqhkiG9w0BAQEFAAOC|MFkwEwYHKoZIzj0CAQ"
 )
 """How the Base64 of a public key of RSA or an elliptic curve begins."""
+_SSH_KEYS = ("ssh-", "ecdsa-sha2-", "AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh")
 _PUBLIC_NAME = re.compile(r"[UAONCX][A-Z2-7]{55}|age1[0-9a-z]{58}")  # public keys of NATS and age
 _ALGORITHM = re.compile(
     r"(?i:aes|des|3des|rc|sha|sha2|sha3|md|blake|hs|rs|es|ps|rsa|dsa|ecdsa|ed|secp|bcrypt|scrypt|chacha)[-_]?[0-9a-z]{0,5}"
-    r"(?i:[-_](?:cbc|gcm|ctr|ecb|ccm|cfb|ofb|sha|[0-9]{2,4}|pkcs[0-9v]{1,3}|hmac)){0,3}|(?i:sha[0-9]?|md5|ssha|apr)[-_]?crypt"
+    r"(?i:[-_](?:cbc|gcm|ctr|ecb|ccm|cfb|ofb|sha|[0-9]{2,4}|pkcs[0-9v]{1,3}|hmac)){0,3}|(?i:sha[0-9]{0,3}|md5|ssha|apr)[-_]?crypt"
 )
 """aes128, AES-256-GCM, RS256, sha2crypt."""
 _NUMBER = re.compile(
@@ -97,9 +103,10 @@ _NUMBER = re.compile(
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")  # DB_PASSWORD
 _REFERENCE = re.compile(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+:[A-Za-z_]\w*|(?:[A-Z][A-Za-z]+)(?::(?:[A-Z][A-Za-z]+|[0-9]{1,2}))+"
-)  # package.module:Name, Section:0:Name
+    r"|[a-z][a-z0-9._-]+:[0-9]+(?:\.[0-9]+)+"
+)  # package.module:Name, Section:0:Name, package:1.2.3
 _SELECTOR = re.compile(
-    r"[#.][a-z]+(?:[-_][a-z]+)*|(?=\S*_)[a-z]+(?:[/_][a-z]+)*#[a-z]+(?:_[a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
+    r"[#.][a-z]+(?:[-_.#][a-z0-9]+)*|(?=\S*_)[a-z]+(?:[/_][a-z]+)*#[a-z]+(?:_[a-z]+)*|(?=\S*pass|\S*session)[a-z]+(?:[/_-][a-z]+)*[#@][a-z_]+"
 )  # of a page, of a route
 _JOINED = re.compile(r"[A-Za-z_ .:/|-]*")  # words around the holes of a template
 _SYMBOL = r"[&*!@$]*(?:[A-Za-z_]+|[A-Za-z_]*[A-Za-z]{3}[0-9]{1,2}|(?<=[\[(-])[0-9]{1,3})"
@@ -112,7 +119,7 @@ _VARIABLE_NAME = re.compile(
     r"|[a-z]+(?:_[a-z0-9]+)*_(?:password|secret|token|key)"
 )
 _INSTANCE = re.compile(r"@{1,2}[a-z]\w*(?:\[:?\w+\]|_\w+)")  # @options[:key], @current_key
-_OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:&|\||\+|<<)[A-Za-z_][\w.]*")  # flags&passwordFlag
+_OPERATION = re.compile(r"[A-Za-z_][\w.]*(?:(?:&&?|\|\|?|\+|<<|\?|:)!?\w[\w.]*)+")  # flags&passwordFlag, a&&a.b?c:!1
 _DIGIT_WORD = re.compile(r"(?i:base64|k8s|sha[0-9]+|oauth2|x509|utf8|md5|i18n|http2|ipv[46])")
 _COMPOSED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")  # kana, Chinese characters, Hangul
 _LEAST_FOREIGN = 2  # letters of another script in a label
@@ -123,17 +130,24 @@ _LEAST_LETTERS = 4  # that must be left of a value without the holes of a templa
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is `${PASS}`, `<your-password>`, `********`, `None`, the word "password" or the like."""
-    if _TEMPLATE.search(value) or value.lower().strip("\"'") in _WORDS:
+    if value.lower().strip("\"'") in _WORDS or _NAMED.fullmatch(value):
         return True
     if (sample := _SAMPLE.search(value)) and not is_random(value[sample.end() :]):
         return True  # test_token, but not test_ before a token
-    if value.startswith("$("):
-        return True  # what a shell runs
-    if _NAMED.fullmatch(value):
+    return is_hole(value)
+
+
+def is_hole(value: str) -> bool:
+    """Return whether something else will stand in its place: `${PASS}`, `<password>`, `********`, `$(pass show db)`."""
+    if _TEMPLATE.search(value) or value.startswith("$(") or _RUN_BY_SHELL.search(value):
         return True
+    if value.startswith("pass:$"):
+        return True  # openssl's -passin pass:$PASSWORD
     rest = _ESCAPE.sub("", _HOLE.sub("", value))
     return rest != value and (
-        sum(character.isalnum() for character in rest) < _LEAST_LETTERS or _JOINED.fullmatch(rest) is not None
+        sum(character.isalnum() for character in rest) < _LEAST_LETTERS
+        or _JOINED.fullmatch(rest) is not None
+        or _FILE.fullmatch(rest) is not None
     )
 
 
@@ -167,7 +181,7 @@ def is_password(value: str, *, quoted: bool) -> bool:
     sign = any(not character.isalnum() and character not in "_-./:" for character in value.strip("*_`!?,;()[]{}\"'"))
     if letter and (digit or sign):
         return True
-    return quoted and (len(value) >= 8 or (digit and len(value) >= 6))
+    return quoted and (len(value) >= 8 or (len(value) >= 6 and (digit or value.islower())))
 
 
 def is_token(value: str, *, quoted: bool = False) -> bool:
@@ -183,8 +197,8 @@ def is_token(value: str, *, quoted: bool = False) -> bool:
         or _HEADER_NAME.fullmatch(value)
     ):
         return False
-    if value.startswith("ssh-") or (not quoted and _CAMEL.fullmatch(value) and is_wordy(value)):
-        return False  # a public key, authHeaderB64
+    if not quoted and _CAMEL.fullmatch(value) and is_wordy(value):
+        return False  # authHeaderB64
     if _PATTERN.search(value) and _BRACKET.search(value):
         return False
     digits = sum(character.isdigit() for character in value)
@@ -206,6 +220,13 @@ def _is_foreign_label(value: str) -> bool:
     foreign = sum(not unicodedata.name(character, "LATIN").startswith("LATIN") for character in letters)
     others = {character for character in value if not character.isalpha() and not unicodedata.combining(character)}
     return foreign >= _LEAST_FOREIGN and others <= _PUNCTUATION
+
+
+def is_public_key(value: str) -> bool:
+    """Return whether it begins as the Base64 of a public key, or is one of SSH, NATS or age."""
+    return (
+        value.startswith(_SSH_KEYS) or _PUBLIC_KEY.match(value) is not None or _PUBLIC_NAME.fullmatch(value) is not None
+    )
 
 
 def is_trial(value: str) -> bool:
@@ -262,7 +283,9 @@ def _alternates(value: str, least: float = 0.36) -> bool:
 
 def _is_literal(value: str, quoted: bool) -> bool:
     """Return whether a value is neither code nor a path."""
-    if value.startswith(("/", "./", "~/", "../", "#/", "urn:", "->(")) or "://" in value or _TAG.match(value):
+    if value.startswith(("/", "./", "~/", "../", "#/", "@/", "</", "urn:", "arn:", "->(")) or "://" in value:
+        return False
+    if _TAG.match(value) or _LINK.match(value) or _ADDRESS.fullmatch(value):
         return False
     if (
         _FILE.fullmatch(value)
@@ -270,14 +293,16 @@ def _is_literal(value: str, quoted: bool) -> bool:
         or (value.endswith(("/", "-", "_")) and _SLUG.fullmatch(value[:-1]))
     ):
         return False
-    if _PUBLIC_KEY.match(value) or _PUBLIC_NAME.fullmatch(value) or _ALGORITHM.fullmatch(value):
+    if is_public_key(value) or _ALGORITHM.fullmatch(value):
         return False
     if _PATH.fullmatch(value.rstrip("/")) and is_wordy(value):
         return False
     if _ANCHORED.fullmatch(value) and _BRACKET.search(value):
         return False
+    if _REST_OF_CODE.match(value):
+        return False
     if quoted:
-        return not _REST_OF_CODE.match(value)
+        return True
     if value.startswith("[]") or _EXPRESSION.match(value) or _IDENTIFIER.fullmatch(value):
         return False
     if (

@@ -94,6 +94,8 @@ def _is_token(rule: Rule, token: str) -> bool:
         return False
     if rule.name == "vault" and token[1] == ".":
         return not is_wordy(token[2:])  # r.acceptOAuth2LoginRequest
+    if rule.name == "environment" and is_wordy(token):
+        return False  # test_api_key_creation_fails_on_405
     return rule.name != "jwt" or _is_jwt(token)
 
 

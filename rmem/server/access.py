@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ..brain import Brain
     from ..tables.workspace import Workspace
 
+_LONG_PATIENCE = 600.0  # seconds to wait for the end of another read of a whole store
+
 __all__ = ["Access", "RequestContext", "Role", "allowed", "allowed_in_organization", "anybody"]
 
 Result = TypeVar("Result")
@@ -132,6 +134,11 @@ class Access:
     async def read(self, call: Callable[..., Result], *args: Any) -> Result:
         """Run a read in a thread, in the organisation's turn."""
         async with self.service.read_shares.place(self.org):
+            return await run_in_threadpool(call, *args)
+
+    async def read_whole(self, call: Callable[..., Result], *args: Any) -> Result:
+        """Run a read of the whole store in a thread, one at a time for an organisation: it takes no place of others."""
+        async with self.service.long_shares.place(self.org, _LONG_PATIENCE):
             return await run_in_threadpool(call, *args)
 
     async def write(self, call: Callable[..., Result], *args: Any) -> Result:

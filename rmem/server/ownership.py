@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +15,18 @@ from fastapi import HTTPException
 
 from ..agents.entries import MemoryEntry
 from ..filters import Filter
+from ..memory_builder import apply_changes, build_changes, build_memory_of
 from ..models import Memory
 from ..stores.base import StoreStats
+from ..team.bounds import check_bounds, check_no_path
+from ..team.exchange import check_document, document
+from ..team.notes import KINDS, is_shared
+from ..team.versions import version_of
 from .access import Access, Role
 
 _PERSONAL = "personal:"
 _SCOPE = {"scope": "personal"}
+_SENT = {"text", "type", "when", "place", "metadata"}  # what a change of makes another memory for members of a team
 
 
 def is_visible(access: Access, place: str | None) -> bool:
@@ -30,7 +37,7 @@ def is_visible(access: Access, place: str | None) -> bool:
 
 
 def may_change(access: Access, memory: Memory) -> bool:
-    return access.role >= Role.ADMIN or not _is_shared(memory.place) or memory.actor in (None, access.member)
+    return access.role >= Role.ADMIN or not is_shared(memory.place) or memory.actor in (None, access.member)
 
 
 def check_change(access: Access, memory: Memory) -> None:
@@ -51,14 +58,25 @@ def check_place(access: Access, place: str) -> None:
 
 
 def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a memory to remember, with its author; refuse one in another member's name, and one that
-    would replace another member's memory."""
+    """Return the fields of a memory to remember, with its author; refuse one in another member's name, one that would
+    replace another member's memory, and one that is beyond the bounds."""
+    given, known = _check_owner(access, fields)
+    place, id = given.get("place"), given.get("id")
+    if isinstance(id, str) and known is None:
+        check_no_path("id", id)
+    if given.get("type") in KINDS and isinstance(place, str) and is_shared(place):
+        _check_bounds(build_memory_of(given), known, "metadata")
+    return given
+
+
+def _check_owner(access: Access, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Memory | None]:
+    """Return the fields of a memory with its author, and the memory that it would replace."""
     given, place = dict(fields), fields.get("place")
     if place is None and isinstance(tags := fields.get("tags"), Mapping) and tags.get("scope") == "personal":
         given["place"] = place = f"{_PERSONAL}{access.member}"
     if isinstance(place, str):
         check_place(access, place)
-        if _is_shared(place) or place.startswith(_PERSONAL):
+        if is_shared(place) or place.startswith(_PERSONAL):
             if given.setdefault("actor", access.member) not in (None, access.member):
                 raise HTTPException(
                     403, f"actor: the author of this memory is {access.member!r}, as the token says; leave it out"
@@ -67,7 +85,14 @@ def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
     known = access.brain.get(given["id"]) if isinstance(given.get("id"), str) and given["id"] else None
     if known is not None:
         check_change(access, known)
-    return given
+    return given, known
+
+
+def _check_bounds(memory: Memory, known: Memory | None, body: str) -> None:
+    """Refuse a memory of the team that is beyond what members are sent."""
+    check_no_path("agent", memory.agent_id)  # it begins the id of a memory that is given none
+    sent = check_document({**document(memory), "id": memory.memory_id or "new"}, body=body)
+    check_bounds(sent, 0 if known is None else version_of(known.contents), body=body)
 
 
 def check_fields(access: Access, memory: Memory, changes: Mapping[str, Any]) -> None:
@@ -76,9 +101,15 @@ def check_fields(access: Access, memory: Memory, changes: Mapping[str, Any]) -> 
     place, actor = changes.get("place", memory.place), changes.get("actor", memory.actor)
     if isinstance(place, str):
         check_place(access, place)
-    shared = _is_shared(memory.place) or (isinstance(place, str) and (_is_shared(place) or place.startswith(_PERSONAL)))
+    shared = is_shared(memory.place) or (isinstance(place, str) and (is_shared(place) or place.startswith(_PERSONAL)))
     if shared and "actor" in changes and actor != memory.actor and actor != access.member:
         raise HTTPException(403, "actor: the author of a shared memory cannot be changed")
+    if _SENT & changes.keys():
+        changed = memory.copied()
+        changed.bookkeeping = copy(memory.bookkeeping)
+        apply_changes(changed, changes, build_changes(changes))
+        if changed.type in KINDS and is_shared(changed.place):
+            _check_bounds(changed, memory, "metadata")
 
 
 def visible_lines(access: Access, lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -103,7 +134,18 @@ def check_lines(access: Access, lines: Iterable[bytes]) -> None:
             continue
         if isinstance(record, dict):
             named = {name: record[name] for name in ("place", "actor") if record.get(name) is not None}
-            check_new(access, {**named, "id": record.get("memory_id")})
+            _check_owner(access, {**named, "id": record.get("memory_id")})
+
+
+def imported_memory(access: Access, record: Mapping[str, Any]) -> Memory:
+    """Return the memory of a line of an export; refuse one that is beyond the bounds."""
+    memory = Memory.from_dict(record)
+    known = access.brain.get(memory.memory_id)
+    if known is None:
+        check_no_path("memory_id", memory.memory_id)
+    if memory.type in KINDS and is_shared(memory.place):
+        _check_bounds(memory, known, "contents")
+    return memory
 
 
 def hidden(access: Access, where: Filter) -> list[Memory]:
@@ -169,7 +211,3 @@ def is_known(access: Access, memory_id: str) -> bool:
 def known_entries(access: Access, entries: Iterable[MemoryEntry]) -> list[MemoryEntry]:
     """Entries of an agent's memory without those of others' personal memories."""
     return [entry for entry in entries if is_visible(access, entry.place)]
-
-
-def _is_shared(place: str | None) -> bool:
-    return place is not None and (place == "organisation" or place.startswith("repo:"))

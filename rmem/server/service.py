@@ -18,6 +18,7 @@ from .tokens import Caller, Tokens
 
 _READS = 4  # at once: a recall holds the interpreter's lock, so more threads would only hold up each other and /health
 _DATABASE_READS = 8  # at once: they mostly wait for the database
+_LONG_READS = 2  # at once: an organisation has one, beside its other requests
 _WRITES = 48  # at once: writers mostly wait for the disk, and all who wait together share one commit
 
 
@@ -39,6 +40,7 @@ class Service:
     answers: Answers = field(init=False)
     sessions: DashboardSessions = field(init=False)
     read_shares: FairShares = field(init=False)
+    long_shares: FairShares = field(init=False)
     write_shares: FairShares = field(init=False)
     thread_shares: FairShares = field(init=False)
 
@@ -50,5 +52,6 @@ class Service:
         self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
         self.sessions = DashboardSessions(self.settings.session_seconds)
         self.read_shares = FairShares(_READS if self.settings.store is None else _DATABASE_READS)
+        self.long_shares = FairShares(_LONG_READS)
         self.write_shares = FairShares(_WRITES)
         self.thread_shares = FairShares(self.settings.threads)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Result = TypeVar("Result")
 Order = Literal["oldest", "newest", "importance", "step", "last step"]
+_REPORTED = 2000  # items between two reports of progress
 _MAX_FEEDBACK = 1000  # in the metadata
 ORDERS: tuple[Order, ...] = ("oldest", "newest", "importance", "step", "last step")
 
@@ -79,6 +80,17 @@ class Size(NamedTuple):
 
     packed: int
     unpacked: int
+
+
+Item = TypeVar("Item")
+
+
+def counted(items: Iterable[Item], total: int, on_progress: Progress | None) -> Iterator[Item]:
+    """Yield items and report every few thousand how many there were."""
+    for done, item in enumerate(items):
+        if on_progress is not None and done % _REPORTED == 0:
+            on_progress(done, total)
+        yield item
 
 
 class Trace(NamedTuple):
@@ -294,13 +306,13 @@ class RecordStore(MemoryStore[Memory]):
     def record(self, who: str, action: str, memories: Sequence[str | None] = (None,), **detail: Any) -> None:
         """Add entries to the audit log, one for each memory. Does nothing in stores without such a log."""
 
-    def traces(self) -> Iterator[Trace]:
+    def traces(self, on_progress: Progress | None = None) -> Iterator[Trace]:
         """Yield the data of every memory that the forgetting curve needs."""
         memories = self.select()
         newest: dict[str, int] = {}
         for memory in memories:
             newest[memory.agent_id] = max(newest.get(memory.agent_id, 0), memory.step_number)
-        for memory in memories:
+        for memory in counted(memories, len(memories), on_progress):
             data = memory.bookkeeping
             yield Trace(
                 memory.memory_id,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..facts.conflicts import Conflict
 from ..facts.model import FactEdges, StoredFact
 from ..feedback import Feedback
 from ..index.vocabulary import WordVectors
@@ -114,12 +115,13 @@ class FactTable(RecordStore):
         relations: Sequence[int] = (),
         objects: Sequence[int] = (),
         *,
+        within: tuple[float, float] | None = None,
         after: tuple[int, int] | None = None,
         newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
-        """Return the facts that have one of the given ids of each kind, ordered by (seq, number), after `after`. With
-        `newest`, the limit leaves out the oldest."""
+        """Return the facts that have one of the given ids of each kind and state a start or an end `within` a span of
+        time, ordered by (seq, number), after `after`. With `newest`, the limit leaves out the oldest."""
 
     @abstractmethod
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
@@ -136,6 +138,15 @@ class FactTable(RecordStore):
     @abstractmethod
     def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
         """Return all facts as numbers, or those for which `shown(row, place of its memory)` is true."""
+
+    @abstractmethod
+    def possible_conflicts(
+        self, single: Sequence[int], many: Sequence[int], about: Sequence[int] = ()
+    ) -> list[Conflict]:
+        """Return where facts may contradict each other: subject and relation, and the object of a statement and its
+        denial or None for different values of a relation with one value at a time. Relations have one value if in
+        `single`, or by the wording of a fact and not in `many`. `about` limits the answer to subjects and relations in
+        whose facts one of these ids occurs. May return too much, never too little; ordered by the ids."""
 
     @abstractmethod
     def fact_count(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StoreClosedError
+from ..facts.conflicts import Conflict, possible_conflicts
 from ..facts.model import FactEdges, StoredFact
 from ..feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ..filters import Filter
@@ -223,12 +224,13 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
         relations: Sequence[int] = (),
         objects: Sequence[int] = (),
         *,
+        within: tuple[float, float] | None = None,
         after: tuple[int, int] | None = None,
-        limit: int | None = None,
         newest: bool = False,
+        limit: int | None = None,
     ) -> list[StoredFact]:
         with self._lock:
-            return self._facts.about(subjects, relations, objects, after, limit, newest)
+            return self._facts.about(subjects, relations, objects, within, after, limit, newest)
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         with self._lock:
@@ -245,6 +247,12 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
     def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
         with self._lock:
             return self._facts.edges(shown)
+
+    def possible_conflicts(
+        self, single: Sequence[int], many: Sequence[int], about: Sequence[int] = ()
+    ) -> list[Conflict]:
+        with self._lock:
+            return possible_conflicts(self._facts.about((), (), (), None, None, None, False), single, many, about)
 
     def fact_count(self) -> int:
         return len(self._facts)

@@ -71,6 +71,7 @@ class MemoryFacts:
         subjects: Sequence[int],
         relations: Sequence[int],
         objects: Sequence[int],
+        within: tuple[float, float] | None,
         after: Key | None,
         limit: int | None,
         newest: bool,
@@ -80,7 +81,11 @@ class MemoryFacts:
             set().union(*(self._places[name].get(id_, ()) for id_ in ids)) for name, ids in given.items() if len(ids)
         ]
         keys = sorted(set.intersection(*sets) if sets else self._facts)
-        chosen = [key for key in keys if after is None or key > after]
+        chosen = [
+            key
+            for key in keys
+            if (after is None or key > after) and (within is None or _is_within(self._facts[key], *within))
+        ]
         chosen = chosen[-limit:] if newest and limit else chosen[:limit]
         return [self._facts[key] for key in chosen]
 
@@ -110,3 +115,7 @@ class MemoryFacts:
         self._counts.clear()
         for places in self._places.values():
             places.clear()
+
+
+def _is_within(fact: StoredFact, first: float, last: float) -> bool:
+    return first <= fact.valid_from < last or (fact.valid_until is not None and first <= fact.valid_until < last)

@@ -69,8 +69,13 @@ def _bytes(path: Path) -> bytes:
         raise _wrong(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
+def encoding_of(raw: bytes) -> str:
+    """Return the encoding that a byte order mark names, else UTF-8."""
+    return next((name for mark, name in _MARKS if raw.startswith(mark)), "utf-8")
+
+
 def _text(path: Path, raw: bytes) -> str:
-    encoding = next((name for mark, name in _MARKS if raw.startswith(mark)), "utf-8")
+    encoding = encoding_of(raw)
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:

@@ -126,7 +126,7 @@ class Workspace(Forking):
             return result
 
     def write_targets(self, sql: str) -> tuple[str, list[str]] | None:
-        """Return the kind of a writing statement and the tables (or indexes) it changes; None if it only reads."""
+        """Return the kind of a writing statement and its tables (of DROP INDEX, its indexes); None if it only reads."""
         statement = self._prepare(sql)
         if statement.explain or isinstance(statement.tree, exp.Query):
             return None

@@ -15,21 +15,20 @@ from ..models import Memory
 from ..stores.base import Edited
 from .bounds import check_bounds, check_id, check_version
 from .exchange import (
-    CLAIMED,
     SYNC,
     Document,
     changed_by,
     check_document,
     check_removal,
     document,
-    is_personal,
     memory_of,
     merge,
     merge_sources,
     source_key,
 )
+from .notes import CLAIMED, is_shared
 from .validation import mended_contents
-from .versions import FORGET, KEY, REMOVED, removal_of, version_of
+from .versions import FORGET, KEY, REMOVED, audience_detail, removal_of, version_of
 
 _SOURCES = 50
 
@@ -56,7 +55,8 @@ class Sender:
         return self.is_admin or memory.actor in (None, self.member)
 
     def edit_by(self, memory: Memory | None, action: str, **detail: Any) -> Edited:
-        return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail})
+        audience = audience_detail(None if memory is None else memory.place)
+        return Edited(memory, self.member, action, {"origin": "sync", "token": self.token, **detail, **audience})
 
 
 def admit(brain: Brain, memories: Iterable[Any], gone: Iterable[Any], by: Sender) -> AdmissionResult:
@@ -100,7 +100,7 @@ def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResul
             if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None  # the next pull tells them that it is gone
             wanted = {**sent, "author": by.member, "contents": _attribute_sources(sent["contents"], (), by)}
-        elif is_personal(known):
+        elif not is_shared(known.place):
             raise InputError(f"there is a memory {sent['id']!r} already, which is not shared", field="id")
         else:
             if sent["author"] not in (None, by.member, known.actor):
@@ -149,7 +149,7 @@ def _admit_removal(brain: Brain, sent: Document, by: Sender, done: AdmissionResu
 
     def taken(known: Memory | None) -> Edited | None:
         refused[0] = None
-        if known is None or is_personal(known):
+        if known is None or not is_shared(known.place):
             return None
         version = version_of(known.contents)
         removed = sent[KEY] or version + 1

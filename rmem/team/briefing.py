@@ -172,7 +172,8 @@ class Briefing:
             return BriefingSection("", ())
         first, *others = tasks[0].text.splitlines()
         lines = [Line(_cut(first, _LONGEST_LINE), tasks[0].id), *(Line(_cut(line, _LONGEST_LINE)) for line in others)]
-        return BriefingSection(f"Where work stopped last time ({_when(tasks[0])}):", lines)
+        whose = f"of {tasks[0].author} " if tasks[0].is_foreign else ""
+        return BriefingSection(f"Where work {whose}stopped last time ({_when(tasks[0])}):", lines)
 
     def _known_failures(self, team: TeamMemory, where: Place) -> list[Line]:
         """List the commands that failed when they last ran."""
@@ -247,7 +248,7 @@ def _is_failure(event: Event) -> bool:
 
 def format_experience(experience: Experience, longest: int) -> str:
     """Return a line with the text (at most `longest` characters), author, date and commit of an experience."""
-    by = f"{experience.author}, " if experience.author else ""
+    by = f"{experience.said_by}, " if experience.said_by else ""
     at = f", commit {experience.commit[:10]}" if experience.commit else ""
     often = f", seen {experience.count} times" if experience.count > 1 else ""
     doubt = f", may be out of date: {experience.stale}" if experience.stale else ""

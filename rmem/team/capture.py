@@ -14,16 +14,20 @@ from ..brain import Brain
 from ..errors import RemanenceError
 from ..privacy import PrivacyPolicy
 from . import known_repositories
+from .committed_files import committed_text
 from .dialects.payloads import event_id
 from .error_fixes import (
+    Change,
     belongs_to,
     change_in,
     command_key,
     failing_tests,
     files_named,
+    fix_key,
     fixed_by,
     is_remedy,
     reason_in,
+    token_hash,
 )
 from .events import Event, EventKind
 from .identity import Repository, author, repository
@@ -131,8 +135,7 @@ class Capture:
         files = [where.relative(path) if where else path for path in event.files]
         if event.action == "edit" and not event.failed:
             for path in files:
-                edit = {"file": path, "time": event.time, "change": change_in(event.input, path)}
-                state.note_edit({**edit, "for": belongs_to(path, state.failures)})
+                _note_edit(state, path, change_in(event.input, path), event.time, where)
         elif event.action == "read":
             for path in files:
                 state.looked_at(path)
@@ -140,9 +143,7 @@ class Capture:
             edits, rest = shell_edits(event.command, event.cwd)
             if edits and (rest or not has_failed(event.command, event.output, event.failed)):
                 for path, change in edits:
-                    path = where.relative(path) if where else path
-                    edit = {"file": path, "time": event.time, "change": change}
-                    state.note_edit({**edit, "for": belongs_to(path, state.failures)})
+                    _note_edit(state, where.relative(path) if where else path, change, event.time, where)
             if rest:
                 self._ran(event._replace(command=rest), state, team, where)
         if event.tool.casefold() in PLANS:
@@ -181,11 +182,13 @@ class Capture:
         """Store an error with what was done before the command succeeded; nothing if nothing was done."""
         broken = state.failures.pop(key)
         edits = [edit for edit in state.edits if edit["time"] >= broken["since"] and key in edit["for"]]
-        changes: dict[str, list[str]] = {}
+        changes: dict[str, list[dict[str, Any]]] = {}
         for edit in edits:
-            changes.setdefault(edit["file"], []).append(edit["change"])
-        done = [": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, dict.fromkeys(diff))))))
-                for path, diff in changes.items()]  # fmt: skip
+            changes.setdefault(edit["file"], []).append(edit)
+        done = []
+        for path, made in changes.items():
+            texts = dict.fromkeys(edit["change"] for edit in made)
+            done.append(": ".join(filter(None, (f"changed {path}", "; ".join(filter(None, texts))))))
         done += [
             f"ran `{output['command']}`"
             for output in state.outputs
@@ -199,7 +202,7 @@ class Capture:
             text += f" Task: {state.task[:300]}"
         note = _note(
             event, team, f"{text}\nFix: {fix}", "error_fix", importance=0.9 if edits else 0.6, files=list(changes),
-            error=broken["error"], fix=fix, command=broken["command"], key=signature(f"{broken['name']} {fix}"),
+            error=broken["error"], fix=fix, command=broken["command"], key=fix_key(broken["name"], changes, fix),
         ).at(where)  # fmt: skip
         self._keep(note, team)
         state.unexplained = [*state.unexplained, note.id][-10:]
@@ -213,9 +216,7 @@ class Capture:
                 continue
             reason = reason_in(event.message, known.text, alone=len(state.unexplained) == 1)
             if reason:
-                body = {name: value for name, value in known.contents.items() if name != "text"}
-                team.audit("learn again", [number], agent=event.agent, session=event.session)
-                self._brain.update(number, text=f"{known.text}\nWhy: {reason}", metadata={**body, "reason": reason})
+                team.explain(number, reason, agent=event.agent, session=event.session)
         state.unexplained = []
 
     def _keep_output(
@@ -287,6 +288,16 @@ class Capture:
             if state.ended is None and over and state.session != but and where and state.repository == where.id:
                 self._sum_up(state, team, where, state.updated)
                 self.sessions.save(state)
+
+
+def _note_edit(state: SessionState, path: str, change: Change, when: float, where: Repository | None) -> None:
+    """Record an edit of a file, and which failures it is for."""
+    net = change.net
+    if change.is_whole and where is not None and state.failures:  # what was there before is in the last commit
+        before = [edit.get("net", 0) for edit in state.edits if edit["file"] == path]
+        net -= token_hash(committed_text(where.root, path)) + sum(before)
+    edit = {"file": path, "time": when, "change": change.text, "net": net}
+    state.note_edit({**edit, "for": belongs_to(path, state.failures)})
 
 
 def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:

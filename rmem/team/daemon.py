@@ -10,12 +10,13 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import paths, spool
 from .atomic_files import remove_stale
-from .daemon_client import END, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, read_all
-from .events import SELF_TEST, Event
+from .daemon_client import END, RECEIVED, STARTING, AlreadyRunningError, Lock, check_system, ensure_daemon, read_all
+from .events import Event
 from .hook import note
 
 if TYPE_CHECKING:
@@ -130,22 +131,21 @@ class Daemon:
                 if request == END:
                     self._over.set()
                     return
+                if request.startswith(RECEIVED):
+                    self._is_ready.wait()
+                    self._processor.confirm(request.removeprefix(RECEIVED).decode())
+                    return
                 event = Event.from_json(request.decode("utf-8", "surrogatepass"))
                 if not self._is_warm:
-                    line.sendall(STARTING)
+                    with suppress(OSError):  # the hook has given up waiting; the next prompt gets the answer
+                        line.sendall(STARTING)
                 self._is_ready.wait()
-                self._send_context(line, event)
+                context = self._processor.answer(event)
+                self._has_answered.set()
+                with suppress(OSError):
+                    line.sendall(context.encode("utf-8", "replace"))
             except Exception as error:  # one question must not end the daemon; the hook gets an empty answer
                 note(f"daemon: {type(error).__name__}: {error}")
-
-    def _send_context(self, line: socket.socket, event: Event) -> None:
-        context = self._processor.context(event)
-        self._has_answered.set()
-        try:
-            line.sendall(context.encode("utf-8", "replace"))
-        except OSError:  # the hook has given up waiting
-            if event.source != SELF_TEST:
-                self._processor.keep_answer(event, context)
 
 
 class _Log(logging.Handler):

@@ -23,6 +23,9 @@ END = b"end"
 """Sent to the daemon instead of an event to make it end."""
 STARTING = b"\0"
 """What an answer begins with while the daemon is opening the memory: it takes longer, and is worth waiting for."""
+RECEIVED = b"received "
+"""Sent with the id of an event when its answer was received; an answer that is not confirmed is given again."""
+_CONFIRMING = 0.2  # seconds
 _LARGEST = 16 << 20  # bytes of a question
 _ENDING = 5.0  # seconds that a daemon has to end
 _PAUSE = 0.02  # seconds between two attempts to reach a daemon that starts
@@ -114,7 +117,11 @@ def call(event: Event, patience: float, starting: float) -> str:
     end, last = time.monotonic() + starting, False
     while True:
         try:
-            return _exchange(request, patience, end).decode("utf-8", "replace")
+            answer = _exchange(request, patience, end).decode("utf-8", "replace")
+            if answer:
+                with suppress(OSError):
+                    _exchange(RECEIVED + event.id.encode(), _CONFIRMING)
+            return answer
         except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet, or has just ended
             if last:
                 raise TimeoutError("the daemon did not start in time") from None

@@ -9,10 +9,12 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from .dialects.payloads import patch_in
+from .tool_output import signature
 
 _CD = re.compile(r"""^cd\s+("[^"]*"|'[^']*'|[^\s;&]+)\s*(?:&&|;)\s*""")
 _LEAD = re.compile(
@@ -52,6 +54,8 @@ _BECAUSE = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_HASHES = 1 << 64
 _MARKUP = re.compile(r"^(?:[-*#>\d.]+\s+)+|\*\*|__")
 
 
@@ -142,20 +146,56 @@ def is_remedy(command: str) -> bool:
     return _REMEDY.search(command) is not None
 
 
-def change_in(given: Mapping[str, Any], path: str) -> str:
-    """Summarise an edit: removed lines and added lines."""
+class Change(NamedTuple):
+    """What an edit changed, in short, and as a number that is equal however the same edit is worded: the hashes of the
+    tokens that came less those that went. The numbers of successive edits add up."""
+
+    text: str
+    net: int
+    is_whole: bool = False
+    """Whether the file was written anew; then nothing is known of what went."""
+
+    @classmethod
+    def joined(cls, changes: Iterable[Change]) -> Change:
+        """Join the changes of one edit."""
+        made = list(changes)
+        text = "; ".join(dict.fromkeys(filter(None, (change.text for change in made))))
+        return cls(text, sum(change.net for change in made) % _HASHES, any(change.is_whole for change in made))
+
+
+def token_hash(text: str) -> int:
+    """Return the sum of the hashes of a text's tokens; white space does not count."""
+    return sum(_hash(token) for token in _TOKEN.findall(text)) % _HASHES
+
+
+def _hash(token: str) -> int:
+    return int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def fix_key(name: str, changes: Mapping[str, Sequence[Mapping[str, Any]]], fix: str) -> str:
+    """Return what makes a fix the same as another: the error and the changes of each file, by their numbers; without
+    any (lines in another order, commands that were run), by their words."""
+    nets = {path: sum(edit.get("net", 0) for edit in edits) % _HASHES for path, edits in changes.items()}
+    done = " ".join(f"{path} {net:x}" for path, net in sorted(nets.items()) if net)
+    return f"{signature(name)} {done or signature(fix)}"
+
+
+def change_in(given: Mapping[str, Any], path: str) -> Change:
+    """Summarise an edit of one file: removed lines and added lines."""
     pairs = [given, *(edit for edit in given.get("edits") or () if isinstance(edit, Mapping))]
     changes = [_difference(_first(edit, _OLD), _first(edit, _NEW)) for edit in pairs if _first(edit, _OLD + _NEW)]
     if changes:
-        return _cut("; ".join(changes), _LONG_EDIT)
+        text, net, _ = Change.joined(changes)
+        return Change(_cut(text, _LONG_EDIT), net)
     whole = _first(given, _WHOLE)
     if whole:
         lines = [line.strip() for line in whole.splitlines() if line.strip()]
-        return _cut(f"wrote {len(lines)} lines: `{' '.join(lines)}`", _LONG_EDIT)
+        text = _cut(f"wrote {len(lines)} lines: `{' '.join(lines)}`", _LONG_EDIT)
+        return Change(text, token_hash(whole), is_whole=True)
     return _patch_summary(patch_in(given), path)
 
 
-def _difference(old: str, new: str) -> str:
+def _difference(old: str, new: str) -> Change:
     before, after = old.splitlines(), new.splitlines()
     gone: list[str] = []
     come: list[str] = []
@@ -165,21 +205,24 @@ def _difference(old: str, new: str) -> str:
             come += after[c:d]
     went, came = (_cut(" ".join(" ".join(part).split()), _LONG_EDIT // 2) for part in (gone, come))
     if went and came:
-        return f"`{went}` → `{came}`"
-    return f"added `{came}`" if came else f"removed `{went}`" if went else ""
+        text = f"`{went}` → `{came}`"
+    else:
+        text = f"added `{came}`" if came else f"removed `{went}`" if went else ""
+    return Change(text, (token_hash(new) - token_hash(old)) % _HASHES)
 
 
-def _patch_summary(patch: str, path: str) -> str:
+def _patch_summary(patch: str, path: str) -> Change:
     """Summarise what a patch does to one file."""
     heads = [(found.end(), (found[1] or found[2]).strip(), found.start()) for found in _PATCHED.finditer(patch)]
     if not heads:
-        return ""
+        return Change("", 0)
     ends = [start for _, _, start in heads[1:]] + [len(patch)]
     own = [patch[at:end] for (at, name, _), end in zip(heads, ends, strict=True) if path.endswith(name.lstrip("./"))]
     lines = (own[0] if own else patch[heads[0][0] : ends[0]]).splitlines()
     gone = [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]
     come = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
-    return _cut(_difference("\n".join(gone), "\n".join(come)), _LONG_EDIT)
+    change = _difference("\n".join(gone), "\n".join(come))
+    return change._replace(text=_cut(change.text, _LONG_EDIT))
 
 
 def reason_in(message: str, fix: str, *, alone: bool) -> str:

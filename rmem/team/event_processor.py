@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Condition, Lock
 from threading import Event as ThreadEvent
@@ -31,6 +33,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _SESSIONS = 500  # whose late answers are kept
 _CATCHING_UP = 0.25  # seconds that a question waits for the events before it
+_FOR_OTHERS = 1.0  # … that a prompt waits for the answers to other questions of its session
 _CAUGHT_UP_WITH = 200  # events; a longer backlog is not stored within that time
 _ATTEMPTS = 2  # the second shows that the first did not fail by accident
 # InputError and PrivacyError are ValueErrors, NotFoundError is a LookupError.
@@ -50,38 +53,80 @@ class _Memory:
 
 
 class _PendingAnswers:
-    """Context that sessions have not received yet: answers that came too late, and session starts that never asked
-    because no daemon ran. The next prompt of the session gets it."""
+    """Context that sessions have not received yet: answers whose receipt no hook has confirmed, and session starts that
+    nobody has answered. The next prompt of the session gets it, once."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._answers: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
         self._starts: OrderedDict[tuple[str, str], Event] = OrderedDict()
-        self._seen_hooks: OrderedDict[str, None] = OrderedDict()
-        self._lock = Lock()
+        self._claimed: OrderedDict[str, None] = OrderedDict()
+        self._answering: Counter[tuple[str, str]] = Counter()
+        self._changed = Condition()
 
     def add_start(self, event: Event) -> None:
-        """Remember a session start from the spool whose hook has not asked."""
-        with self._lock:
-            if event.kind is EventKind.SESSION_START and event.id not in self._seen_hooks:
-                _put(self._starts, (event.agent, event.session), event)
+        """Remember a session start that waited in the spool, unless it was claimed."""
+        with self._changed:
+            if event.kind is EventKind.SESSION_START and event.id not in self._claimed:
+                _put(self._starts, _session(event), event)
 
-    def claim_start(self, event: Event) -> Event | None:
-        """Note that a hook asks. For a prompt, return the start of its session if that never asked."""
-        with self._lock:
-            _put(self._seen_hooks, event.id, None)
-            start = self._starts.pop((event.agent, event.session), None)
-            return start if event.kind is EventKind.PROMPT else None
+    def claim(self, start: Event) -> bool:
+        """Claim a session start for an answer; False if it was claimed already. On a busy machine a hook gives up, a
+        prompt gets the briefing, and then the question of that hook is read."""
+        with self._changed:
+            if start.id in self._claimed:
+                return False
+            _put(self._claimed, start.id, None)
+            self._starts.pop(_session(start), None)
+            return True
+
+    def start_of(self, prompt: Event) -> Event | None:
+        """Return the start of a prompt's session if nobody has answered it."""
+        with self._changed:
+            return self._starts.get(_session(prompt))
+
+    @contextmanager
+    def answering(self, event: Event) -> Iterator[None]:
+        """Note that a question is being answered."""
+        with self._changed:
+            self._answering[_session(event)] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._answering[_session(event)] -= 1
+                if not self._answering[_session(event)]:
+                    del self._answering[_session(event)]
+                self._changed.notify_all()
+
+    def wait_for_others(self, event: Event, timeout: float) -> None:
+        """Wait until the other questions of a prompt's session are answered."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._answering[_session(event)] <= 1, timeout)
 
     def add_answer(self, event: Event, context: str) -> None:
-        with self._lock:
+        with self._changed:
             if context:
-                key = event.agent, event.session
-                _put(self._answers, key, "\n\n".join(filter(None, (self._answers.get(key), context))))
+                key = _session(event)
+                _put(self._answers, key, {**self._answers.get(key, {}), event.id: context})
 
-    def pop_answer(self, event: Event) -> str:
-        """Return and forget the late answers of a prompt's session."""
-        with self._lock:
-            return self._answers.pop((event.agent, event.session), "") if event.kind is EventKind.PROMPT else ""
+    def confirm(self, event_id: str) -> None:
+        """Forget the answer to an event: its hook has received it."""
+        with self._changed:
+            for key, answers in self._answers.items():
+                if answers.pop(event_id, None) is not None:
+                    if not answers:
+                        del self._answers[key]
+                    return
+
+    def pop_answers(self, event: Event) -> list[str]:
+        """Return and forget what a prompt's session has not received."""
+        with self._changed:
+            found = self._answers.pop(_session(event), {}) if event.kind is EventKind.PROMPT else {}
+            return list(found.values())
+
+
+def _session(event: Event) -> tuple[str, str]:
+    return event.agent, event.session
 
 
 def _put(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
@@ -127,11 +172,12 @@ class EventProcessor:
                 capture = self._open().capture
                 for path in spool.waiting()[:most]:
                     event = _take_in(path, capture)
-                    with self._stored:
-                        self._stored.notify_all()
                     if event is not None:
                         done, last = done + 1, event
                         self._pending.add_start(event)
+                    with self._stored:
+                        self._stored.notify_all()
+                    if event is not None:
                         self._note_repository(event)
             except Exception as error:  # whatever it is: no event is lost by it, and none overtakes another
                 if self.outage.record_failure(error, progress=done > 0):
@@ -159,22 +205,28 @@ class EventProcessor:
         memory = self._open_unless_failing()
         if memory is None:
             return ""
-        self._catch_up(event)
-        start = self._pending.claim_start(event)
-        missed = "" if start is None else memory.briefing.context(start)
+        if event.kind is EventKind.SESSION_START and not self._pending.claim(event):
+            return ""
+        waiting = self._catch_up(event)
+        missed = ""
+        if event.kind is EventKind.PROMPT:
+            self._pending.wait_for_others(event, _FOR_OTHERS)
+            start = self._pending.start_of(event) or _start_among(waiting, event)
+            if start is not None and self._pending.claim(start):
+                missed = memory.briefing.context(start)
         found = memory.briefing.context(event)
-        return "\n\n".join(filter(None, (self._pending.pop_answer(event), missed, found)))
+        return "\n\n".join(filter(None, (*self._pending.pop_answers(event), missed, found)))
 
-    def _catch_up(self, event: Event) -> None:
+    def _catch_up(self, event: Event) -> list[Path]:
         """Wait until the events before this one are stored: the session before it may have ended just now, and what
-        failed may have been fixed. After a moment, or while the store fails, answer with what is known."""
-        if self.outage.is_active:
-            return
+        failed may have been fixed. After a moment, or while the store fails, answer with what is known. Return the
+        files of those that still wait."""
         earlier = spool.before(event, _CAUGHT_UP_WITH)
-        if earlier:
+        if earlier and not self.outage.is_active:
             self.wants_draining.set()
             with self._stored:
                 self._stored.wait_for(lambda: not any(path.exists() for path in earlier), _CATCHING_UP)
+        return [path for path in earlier if path.exists()]
 
     def _self_test(self) -> str:
         """Answer a self-test of `rmem status`: the memory is open, or why it cannot be opened."""
@@ -190,9 +242,18 @@ class EventProcessor:
         if memory is not None:
             memory.brain.recall("warm up", 1, touch=False)
 
-    def keep_answer(self, event: Event, context: str) -> None:
-        """Keep an answer whose hook stopped waiting, for the next prompt."""
-        self._pending.add_answer(event, context)
+    def answer(self, event: Event) -> str:
+        """Return the context for the question of a hook. The next prompt gets it too, unless the hook confirms that it
+        received it: it may have stopped waiting."""
+        with self._pending.answering(event):
+            context = self.context(event)
+            if event.source != SELF_TEST:
+                self._pending.add_answer(event, context)
+        return context
+
+    def confirm(self, event_id: str) -> None:
+        """Note that a hook received the answer to its event."""
+        self._pending.confirm(event_id)
 
     def _note_repository(self, event: Event) -> None:
         """Record that this user has the repository of an event, so that sync pulls its memories."""
@@ -222,6 +283,18 @@ class EventProcessor:
     def close(self) -> None:
         if self._memory is not None:
             self._memory.brain.close()
+
+
+def _start_among(paths: Iterable[Path], prompt: Event) -> Event | None:
+    """Return the start of a prompt's session, if it still waits in the spool."""
+    for path in paths:
+        try:
+            event = spool.read(path)
+        except ValueError:
+            continue  # `drain` sets it aside
+        if event is not None and event.kind is EventKind.SESSION_START and _session(event) == _session(prompt):
+            return event
+    return None
 
 
 def _take_in(path: Path, capture: Capture) -> Event | None:

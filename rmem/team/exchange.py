@@ -26,18 +26,21 @@ from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
-from .notes import CURRENT, KINDS, SUPERSEDED
+from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, SUPERSEDED, is_shared
 from .validation import check, mended_contents, sound
-from .versions import CHANGES, KEY, REMOVED, removal_of, version_of, was_shared
+from .versions import (
+    CHANGES,
+    KEY,
+    REMOVED,
+    audience_hash,
+    history_of,
+    removal_of,
+    version_of,
+)
 
-FOREIGN = "from"
-"""The tag of a memory that is another member's; its value is the server's address."""
-CLAIMED = "for"
-"""The field of a source whose author, says the member who pushed it, is somebody else: of a commit, for one."""
 SYNC = "sync"
 _FIELDS = ("id", "text", "kind", "agent", "author", "session", "when", "importance", "place", "contents")
 _SOURCES = 50
-_PERSONAL = "personal:"
 _REGISTERS = ("valid_until", "superseded_by")
 
 Document = dict[str, Any]
@@ -71,8 +74,8 @@ def document(memory: Memory) -> Document:
     }
 
 
-def check_document(data: Mapping[str, Any]) -> Document:
-    """Check a received document; InputError names the bad field."""
+def check_document(data: Mapping[str, Any], *, body: str = "contents") -> Document:
+    """Check a received document; InputError names the bad field. `body` is what the caller calls its contents."""
     if not isinstance(data, Mapping):
         raise checks.refuse("memory", "a JSON object", data)
     checks.known_fields("a memory", data, _FIELDS)
@@ -80,14 +83,14 @@ def check_document(data: Mapping[str, Any]) -> Document:
         if name not in data:
             raise InputError(f"a memory must have the field {name!r}", field=name)
     place = checks.name("place", data["place"])
-    if place != "organisation" and not (place.startswith("repo:") and len(place) > len("repo:")):
+    if not is_shared(place):
         raise InputError(f"place must be repo:… or organisation, got {place!r}", field="place")
-    contents = checks.json_object("contents", data["contents"])
+    contents = checks.json_object(body, data["contents"])
     if "text" in contents:
-        raise InputError("contents must not hold the key 'text': the text itself is kept there", field="contents")
-    check(contents)
+        raise InputError(f"{body} must not hold the key 'text': the text itself is kept there", field=body)
+    check(contents, body=body)
     if contents.get("scope") == "personal":
-        raise InputError("contents.scope: a personal memory stays with its author", field="contents.scope")
+        raise InputError(f"{body}.scope: a personal memory stays with its author", field=f"{body}.scope")
     return {
         "id": checks.memory_id("id", data["id"]),
         "text": checks.text("text", data["text"]),
@@ -206,6 +209,14 @@ def _json_text(value: Any) -> str:
 # What changed
 
 
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Who asks for changes: the places whose memories they get, and those whose removals concern them."""
+
+    places: Collection[str]
+    had: Collection[str]
+
+
 def changes(
     brain: Brain,
     after: int,
@@ -213,10 +224,11 @@ def changes(
     *,
     but: Sequence[str] = (),
     only: Callable[[Memory], bool] | None = None,
+    receiver: Receiver | None = None,
     member: str | None = None,
 ) -> SyncChanges:
     """Return what changed after an entry of the audit log, except by the actions `but`, for memories that `only`
-    accepts. Memories of nobody else are attributed to `member`, if given."""
+    accepts and that concern the `receiver`. Memories of nobody else are attributed to `member`, if given."""
     found = SyncChanges(next=after)
     entries = audit_log(brain).changed_after(after, [action for action in CHANGES if action not in but], limit)
     found.more = len(entries) == limit
@@ -229,12 +241,12 @@ def changes(
         memory = brain.get(memory_id)
         if memory is not None and (memory.type not in KINDS or (only is not None and not only(memory))):
             continue
-        if memory is not None and not is_personal(memory):
+        if memory is not None and is_shared(memory.place) and (receiver is None or memory.place in receiver.places):
             if member is not None and FOREIGN not in memory.tags:
                 memory.actor = member
             found.memories += [document(whole) for whole in sound([memory])]
         else:
-            version = _removed_version(brain, memory_id, memory)
+            version = _removed_version(brain, memory_id, memory, receiver)
             if version is None:
                 continue
             found.gone.append({"id": memory_id, KEY: version})
@@ -242,17 +254,19 @@ def changes(
     return found
 
 
-def _removed_version(brain: Brain, memory_id: str, memory: Memory | None) -> int | None:
-    """Return the version that others must remove, of a memory that is gone or no longer shared; None if they never had
-    it."""
+def _removed_version(brain: Brain, memory_id: str, memory: Memory | None, receiver: Receiver | None) -> int | None:
+    """Return the version that a receiver must remove, of a memory that is gone or no longer shared with them; None if
+    they never had it. Where the log is too old to say who had it, all had what is gone."""
+    history = history_of(brain, memory_id)
+    if receiver is not None:
+        elsewhere = memory is not None and is_shared(memory.place)
+        had = any(audience_hash(place) in history.audiences for place in receiver.had)
+        if not had and (history.audiences or elsewhere):
+            return None
     if memory is not None:
-        return version_of(memory.contents) if was_shared(brain, memory_id) else None
-    removal = removal_of(brain, memory_id)
+        return version_of(memory.contents) if history.shared else None
+    removal = history.removal
     return removal.version if removal is not None and removal.shared else None
-
-
-def is_personal(memory: Memory) -> bool:
-    return (memory.place or _PERSONAL).startswith(_PERSONAL)
 
 
 def audit_log(brain: Brain) -> AuditLog:
@@ -277,7 +291,7 @@ def apply_document(
             if removal is not None and version_of(sent["contents"]) < removal.version:
                 return None
             wanted = sent
-        elif is_personal(known):
+        elif not is_shared(known.place):
             return None
         else:
             before = document(known)
@@ -297,7 +311,7 @@ def apply_removal(brain: Brain, sent: Document, *, origin: str, who: str) -> boo
     """Remove a memory that the server removed, unless it changed here since; return whether it was removed."""
 
     def taken(known: Memory | None) -> Edited | None:
-        if known is None or is_personal(known):
+        if known is None or not is_shared(known.place):
             return None
         version = sent[KEY] or version_of(known.contents) + 1
         if version_of(known.contents) >= version:

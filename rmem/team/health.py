@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def _sync_finding(report: dict[str, Any]) -> CheckResult:
         wrong.append(f"not shared at {backlog.clock(last['time'])}: {last['error']}")
     refused = last.get("refused") or []
     if refused:
-        wrong.append(f"{len(refused):,} memories were refused; {refused[0].get('id')}: {refused[0].get('error')}")
+        wrong.append(refusal_text(refused))
     return CheckResult("sharing", not wrong, "; ".join([detail, *wrong]))
 
 
@@ -167,3 +168,9 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def refusal_text(refused: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many memories a server refused, and why the first."""
+    count = "1 memory was" if len(refused) == 1 else f"{len(refused):,} memories were"
+    return f"{count} refused; {refused[0].get('id')}: {refused[0].get('error')}"

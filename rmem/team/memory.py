@@ -17,14 +17,15 @@ from ..memory_builder import build_memory
 from ..models import Hits, Memory
 from ..stores.base import Edit, Edited
 from . import known_repositories
+from .bounds import check_bounds
 from .identity import Repository
-from .notes import CURRENT, KINDS, SCOPES, SUPERSEDED, Experience, Note, audience
+from .notes import CURRENT, FOREIGN, ID, KINDS, LONGEST_TEXT, SCOPES, SUPERSEDED, Experience, Note, audience
 from .relevance import relevances
 from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
 from .validation import mended_contents, sound
 from .versions import KEY as VERSION
-from .versions import removal_of, version_of
+from .versions import audience_detail, removal_of, version_of
 
 _SOURCES = 50  # of a memory that are kept; its count goes on
 _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
@@ -79,6 +80,8 @@ class TeamMemory:
 
     def _build_memory(self, note: Note, when: float) -> Memory:
         """The memory that a note becomes, as the privacy policy lets it in; it may say whose it is."""
+        body = note.contents(when) | ({known_repositories.KEY: self._workspace} if self._workspace else {})
+        check_bounds({"text": note.text, "when": when, "place": note.audience, "contents": body}, 0)
         memory = build_memory(
             text=note.text,
             id=note.id,
@@ -90,7 +93,7 @@ class TeamMemory:
             importance=note.importance,
             when=when,
             tags={"state": note.state, "scope": note.reach},
-            metadata=note.contents(when) | ({known_repositories.KEY: self._workspace} if self._workspace else {}),
+            metadata=body,
         )
         return cleaned_for(self.brain, memory, [note.author])
 
@@ -140,8 +143,8 @@ class TeamMemory:
 
     def _record_edit(self, memory: Memory, action: str, **detail: Any) -> Edited:
         entry = {key: value for key, value in detail.items() if value is not None}
-        version = {VERSION: version_of(memory.contents)}
-        return Edited(memory, self.author, action, {**self._source, **entry, **version})
+        kept = {VERSION: version_of(memory.contents), **audience_detail(memory.place)}
+        return Edited(memory, self.author, action, {**self._source, **entry, **kept})
 
     def audit(self, action: str, memories: Sequence[str], **detail: Any) -> None:
         """Record who did what with which memories, and from where; never their contents."""
@@ -230,7 +233,7 @@ class TeamMemory:
 
     def reword(self, memory_id: str, text: str) -> Memory:
         """Change the wording of a memory. To change its meaning, supersede it with a new note."""
-        words = checks.text("text", text)
+        words = checks.text("text", text, maximum=LONGEST_TEXT)
         policy = self.brain.privacy
         words = words if policy is None else policy.clean(words)
 
@@ -244,6 +247,33 @@ class TeamMemory:
             made = _next_version(known)
             made.contents["reworded"] = version_of(made.contents)
             return self._record_edit(made, "reword")
+
+        return self._edit(memory_id, apply)
+
+    def announce(self, memory_id: str, *, words: bool, audience: bool) -> Memory:
+        """Make the present words, the present audience or both of a memory count before what other members have."""
+
+        def apply(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            made = _next_version(known)
+            changed = [name for name, holds in (("reworded", words), ("shared", audience)) if holds]
+            made.contents |= dict.fromkeys(changed, version_of(made.contents))
+            return self._record_edit(made, "share" if audience else "reword")
+
+        return self._edit(memory_id, apply)
+
+    def explain(self, memory_id: str, reason: str, **detail: Any) -> Memory:
+        """Add the reason of a failure to the memory of its fix, which has none yet."""
+
+        def apply(known: Memory | None) -> Edited:
+            if known is None:
+                raise NotFoundError(memory_id)
+            if "reason" not in known.contents:
+                known.text = f"{known.text}\nWhy: {reason}"
+                known.contents = {**mended_contents(known.contents), "text": known.text, "reason": reason}
+                _next_version(known).contents["reworded"] = version_of(known.contents)
+            return self._record_edit(known, "reword", **detail)
 
         return self._edit(memory_id, apply)
 
@@ -313,7 +343,7 @@ class TeamMemory:
         about: dict[str, list[str]] = {}
         for experience in self.recall(topic, repository=repository, k=30, bar=bar):
             for source in experience.memory.contents.get("sources", ()):
-                who = source.get("author", experience.author)
+                who = experience.person(source)
                 weight[who] = weight.get(who, 0.0) + experience.relevance
                 about.setdefault(who, []).append(experience.id)
         return [
@@ -328,6 +358,11 @@ class TeamMemory:
         def apply(known: Memory | None) -> Edited:
             if known is None:
                 raise NotFoundError(memory_id)
+            if known.type not in KINDS or not (memory_id.startswith(ID) or FOREIGN in known.tags):
+                raise InputError(
+                    f"{memory_id!r} is a plain memory, which is never sent; `rmem remember --team` writes a note",
+                    field="memory_id",
+                )
             author, repository = known.actor or "", known.contents.get("repository")
             if scope == "personal" and author and author not in self._names:
                 raise InputError(f"only {author}, who learned it, can keep {memory_id!r} to themselves", field="scope")

@@ -21,6 +21,11 @@ ID = "team-"
 """How the id of a note begins."""
 LONGEST_TEXT = 65_536
 """Characters of a note."""
+FOREIGN = "from"
+"""The tag of a memory that is another member's; its value is the server's address."""
+CLAIMED = "for"
+"""The field of a source whose author, says the member who pushed it, is somebody else: of a commit, for one."""
+_REPOSITORY = "repo:"
 _SPACE = re.compile(r"\s+")
 
 
@@ -29,7 +34,12 @@ def audience(scope: str, repository: str | None, author: str) -> str:
     "personal:ann@acme.io"."""
     if scope == "organisation":
         return "organisation"
-    return f"personal:{author}" if scope == "personal" or repository is None else f"repo:{repository}"
+    return f"personal:{author}" if scope == "personal" or repository is None else f"{_REPOSITORY}{repository}"
+
+
+def is_shared(place: str | None) -> bool:
+    """Return whether others see a memory with this place."""
+    return place is not None and (place == "organisation" or (place.startswith(_REPOSITORY) and place != _REPOSITORY))
 
 
 @dataclass(slots=True)
@@ -150,7 +160,23 @@ class Experience:
 
     @property
     def author(self) -> str:
+        """Return whose memory it is: who may change it."""
         return self.memory.actor or ""
+
+    @property
+    def said_by(self) -> str:
+        """Return who said or did it: of a commit its author, whoever imported it."""
+        return next((self.person(source) for source in self.memory.contents.get("sources", ())), self.author)
+
+    def person(self, source: Mapping[str, Any]) -> str:
+        """Return who said or did what a source of this memory reports."""
+        claimed = source.get(CLAIMED) if self.is_imported else None
+        return str(claimed or source.get("author") or self.author)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether it is another member's, received from a server."""
+        return FOREIGN in self.memory.tags
 
     @property
     def is_imported(self) -> bool:

@@ -18,25 +18,32 @@ _OUTPUT = re.compile(
     re.IGNORECASE,
 )
 _LEAD = (
-    r"^(?:[-*•]\s+|\d+[.)]\s+)?(?:(?:so|and|also|but|ok(?:ay)?|please|btw|by the way|note|rule|remember|important|"
+    r"^(?:[-*•❌✅⚠]\ufe0f?\s+|\d+[.)]\s+)*(?:\w[\w /&-]{2,40}: (?=always |never |don't ever |prefer ))?"
+    r"(?:(?:so|and|also|but|ok(?:ay)?|please|btw|by the way|note|rule|remember|important|"
     r"reminder|one (?:more )?thing|for (?:the )?(?:future|record)|"
     r"in (?:this|our) (?:repo(?:sitory)?|project|codebase|team)|as a rule|in general|generally|here)\b[,:]?\s+)*"
     r"(?:(?:when(?:ever)?|if|before|after) [^,.]{3,60}, )?"
 )
-_IMPERATIVE = r"(?!been\b|be\b|had\b|was\b|is\b|gets?\b|fails?\b|works?\b|returns?\b|happen|the same\b|mind\b)[a-z]{2,}"
+_IMPERATIVE = (
+    r"(?!been\b|be\b|had\b|was\b|is\b|gets?\b|fails?\b|works?\b|returns?\b|happen|the same\b|mind\b"
+    r"|(?!need|feed|embed|speed)[a-z]+ed\b|[a-z]+ing\b)[a-z]{2,}"
+)
+_NO_HABIT = r"(?:(?:actually|really|just|even) )?(?:know|care|need|have|want|see|get|think|expect|mind)\b"
 _RULE = re.compile(
-    _LEAD + rf"(?:(?:always|never) {_IMPERATIVE}|from now on\b|in (?:the )?future,? (?!it\b|this\b)|"
+    _LEAD + rf"(?:(?:always|never) {_IMPERATIVE}|from now on\b|"
+    r"in (?:the )?future,? (?!it\b|this\b|[^.]*\b(?:will|might|would|could)\b)|"
     r"(?:don't|do not) ever\b|prefer \S+|i (?:always )?prefer\b|we (?:strongly )?prefer\b|remember (?:that|to)\b|"
     r"(?:our|the|a) (?:convention|rule|policy|standard|house rule)(?: here)? is\b|"
     r"(?:we|you|agents?|everybody|everyone|nobody) (?:(?:must|should|shall) (?:always|never|only|not)|"
     r"(?:may|can) (?:never|only|not))\b|"
-    r"we (?:always|never|only) [a-z]|"
+    rf"we (?:always|never|only) (?!{_NO_HABIT})[a-z]|"
     r"(?:all|every|new|no) [\w ]{2,30} (?:must|should|shall)\b|"
     r"[\w<>/ -]{2,40} (?:must|should|shall) (?:always|never)\b)",
     re.IGNORECASE,
 )
 _HABIT = re.compile(
-    _LEAD + r"we (?:use|don't use|do not use|write|run|deploy|keep|don't|do not|require)\b", re.IGNORECASE
+    _LEAD + rf"we (?:use|don't use|do not use|write|run|deploy|keep|(?:don't|do not)(?! {_NO_HABIT})|require)\b",
+    re.IGNORECASE,
 )
 _HERE = re.compile(
     r"\b(?:here|in (?:this|our) (?:repo(?:sitory)?|project|codebase|team|organi[sz]ation)|by convention|instead of|"

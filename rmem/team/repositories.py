@@ -4,7 +4,7 @@ receives those that are shared and that they have, or that an administrator gran
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -38,9 +38,13 @@ class Sharing:
     def keep(self, brain: Brain) -> None:
         brain.store.set_meta(_KEY, json.dumps(asdict(self)))
 
-    def received(self, member: str, has: Iterable[str]) -> Collection[str]:
+    def wanted(self, member: str, has: Iterable[str]) -> set[str]:
+        """Return the repositories that a member has or was granted, shared or not."""
+        return {*has, *self.given.get(member, ())}
+
+    def received(self, member: str, has: Iterable[str]) -> set[str]:
         """Return the repositories whose memories a member receives."""
-        wanted = {*has, *self.given.get(member, ())}
+        wanted = self.wanted(member, has)
         return wanted if self.shared is None else wanted & set(self.shared)
 
 

@@ -79,8 +79,9 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
 
 
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
-    """Return memories about files of a repository that are gone or changed a lot."""
+    """Return memories about files of a repository that are gone or changed a lot; those of commits last."""
     found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
+    found = sorted(found, key=lambda experience: experience.is_imported)
     return [experience for experience in found if team.check_stale(experience, repository).stale][:limit]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .dialects.payloads import files_in
-from .error_fixes import change_in
+from .error_fixes import Change, change_in
 
 _HERE_DOCUMENT = re.compile(r"(?<!<)<<(-?)\s*(['\"]?)(\w+)\2")
 _SHELL = re.compile(r"\s*(?:\S*/)?(?:ba|z)?sh\s+-l?c\s")
@@ -25,10 +25,10 @@ _MOST = 20  # edits
 
 
 class ShellEdit(NamedTuple):
-    """A file that a command changed, and the change in short."""
+    """A file that a command changed, and the change."""
 
     path: str
-    change: str
+    change: Change
 
 
 class _Statement(NamedTuple):
@@ -148,8 +148,10 @@ def _sed_edits(words: Sequence[str]) -> Iterator[ShellEdit]:
     pairs = [
         (_literal_text(old), _literal_text(new)) for script in scripts for _, old, new in _SUBSTITUTION.findall(script)
     ]
-    changes = "; ".join(change_in({"old_string": old, "new_string": new}, "") for old, new in pairs)
-    yield from (ShellEdit(path, changes or f"`{' '.join(scripts)[:200]}`") for path in others)
+    change = Change.joined(change_in({"old_string": old, "new_string": new}, "") for old, new in pairs)
+    if not change.text:
+        change = Change(f"`{' '.join(scripts)[:200]}`", 0)
+    yield from (ShellEdit(path, change) for path in others)
 
 
 def _literal_text(pattern: str) -> str:
@@ -207,7 +209,7 @@ def _python_edits(script: str, *, must_read: bool = False) -> Iterator[ShellEdit
     }
     read: set[str] = set()
     written: dict[str, None] = {}
-    changes: list[str] = []
+    changes: list[Change] = []
     for node in calls:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         given = [_constant(argument, constants) for argument in node.args]
@@ -224,7 +226,7 @@ def _python_edits(script: str, *, must_read: bool = False) -> Iterator[ShellEdit
             changes.append(change_in({"old_string": first, "new_string": second}, ""))
         elif name in ("write", "write_text") and first and not must_read:
             changes.append(change_in({"content": first}, ""))
-    change = "; ".join(dict.fromkeys(filter(None, changes)))
+    change = Change.joined(changes)
     yield from (ShellEdit(path, change) for path in written if path in read or not must_read)
 
 

@@ -1,5 +1,6 @@
 """Check whether what a memory says about files may be out of date: it stores a small fingerprint of each file; a file
-that is gone or has little in common with its fingerprint has changed."""
+that is gone or has little in common with its fingerprint has changed. Names of files come from other members too, so
+nothing outside the repository is read."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ _ALIKE = 0.5  # share of common lines below which a file changed a lot
 
 
 def prints_of(root: Path, files: Iterable[str]) -> dict[str, list[int]]:
-    """Return a fingerprint of each readable file: the smallest hashes of its lines."""
+    """Return a fingerprint of each readable file of the repository: the smallest hashes of its lines."""
     found = {}
     for name in list(files)[:_MOST_FILES]:
-        made = _print(root / name)
-        if made:
+        path = _path_inside(root, name)
+        if path is not None and (made := _print(path)):
             found[name] = made
     return found
 
@@ -31,13 +32,25 @@ def staleness(root: Path, prints: Mapping[str, Any]) -> str | None:
     if not isinstance(prints, Mapping):
         return None
     for name, before in prints.items():
-        path = root / name
+        path = _path_inside(root, name)
+        if path is None:
+            continue
         if not path.exists():
             return f"{name} is gone"
         now = _print(path)
         if now and is_prints({name: before}) and _likeness(before, now) < _ALIKE:
             return f"{name} changed a lot since"
     return None
+
+
+def _path_inside(root: Path, name: str) -> Path | None:
+    """Return the path of a file of the repository, with links followed; None if it is outside or cannot be one."""
+    try:
+        path = (root / name).resolve()
+        path.exists()  # refuses names that are too long
+        return path if path.is_relative_to(root.resolve()) else None
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def _print(path: Path) -> list[int]:

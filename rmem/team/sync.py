@@ -22,7 +22,6 @@ from ..stores.base import Progress
 from . import known_repositories, paths
 from .atomic_files import replace_file
 from .exchange import (
-    FOREIGN,
     SYNC,
     Document,
     apply_document,
@@ -33,7 +32,7 @@ from .exchange import (
     check_removal,
 )
 from .login import Login
-from .notes import ID
+from .notes import FOREIGN, ID
 from .versions import CHANGES
 
 log = logging.getLogger(__name__)

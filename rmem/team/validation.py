@@ -28,16 +28,16 @@ _NAMED = 5  # damaged memories that a finding names
 _logged: set[str] = set()
 
 
-def check(contents: Mapping[str, Any]) -> None:
+def check(contents: Mapping[str, Any], *, body: str = "contents") -> None:
     """Raise an InputError that names the field which is not what it must be."""
     for name in contents:
-        _check_field(name, contents[name])
+        _check_field(name, contents[name], body)
     if PRINTS in contents and not is_prints(contents[PRINTS]):
-        raise checks.refuse(f"contents.{PRINTS}", "hashes of lines, by file", contents[PRINTS])
+        raise checks.refuse(f"{body}.{PRINTS}", "hashes of lines, by file", contents[PRINTS])
 
 
-def _check_field(name: str, value: Any) -> None:
-    field = f"contents.{name}"
+def _check_field(name: str, value: Any, body: str = "contents") -> None:
+    field = f"{body}.{name}"
     if name in _TEXTS and not isinstance(value, str):
         raise checks.refuse(field, "a text", value)
     if name in _TIMES:

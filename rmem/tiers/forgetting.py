@@ -25,7 +25,7 @@ from ..feedback import Feedback
 from ..filters import Filter
 from ..index.analyser import fold, is_spaceless
 from ..models import TIERS, Memory
-from ..stores.base import Progress, RecordStore, Trace
+from ..stores.base import Progress, RecordStore, Trace, counted
 from . import copies
 
 DAY = 86_400.0
@@ -116,6 +116,8 @@ class ForgettingPolicy:
             for trace, retained in known
             if not trace.pinned and self._days(trace, now - trace.when) >= self.min_age_days
         ]
+        if self.below is not None and self.max_count is self.max_bytes is None:  # the others need not be put in order
+            candidates = [(trace, retained) for trace, retained in candidates if retained < self.below]
         candidates.sort(key=lambda pair: (pair[1], pair[0].last_used, pair[0].memory_id))
         pruned = []
         for trace, retained in candidates:
@@ -130,14 +132,29 @@ class ForgettingPolicy:
 
 
 def prune(
-    store: RecordStore, policy: ForgettingPolicy | Mapping[str, Any], *, dry_run: bool = False
+    store: RecordStore,
+    policy: ForgettingPolicy | Mapping[str, Any],
+    *,
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
 ) -> list[tuple[str, float]]:
     """Remove what a policy chooses, or set it aside for the policy's grace period; return (id, retention), the most
-    faded first. Delete what was set aside earlier and whose grace period is over."""
+    faded first. Delete what was set aside earlier and whose grace period is over. `on_progress` counts the memories
+    that were read and weighed."""
     chosen = ForgettingPolicy.of(policy)
     refuse_unreadable(store, "pruned")
     now = time.time()
-    found = [(trace.memory_id, retained) for trace, retained in chosen.choose(store.traces(), now)]
+
+    def half(number: int) -> Progress:
+        def report(done: int, total: int | None) -> None:
+            if on_progress is not None and total is not None:
+                on_progress(number * total + done, 2 * total)
+
+        return report
+
+    traces = list(store.traces(half(0)))
+    weighed = chosen.choose(counted(traces, len(traces), half(1)), now)
+    found = [(trace.memory_id, retained) for trace, retained in weighed]
     if checks.flag("dry_run", dry_run):
         return found
     keys = [key for key, _ in found]

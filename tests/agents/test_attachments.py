@@ -76,6 +76,15 @@ def test_a_tool_call_keeps_what_the_tool_gave():
         assert memory.get_memory("tool_7") is None
 
 
+@pytest.mark.parametrize("data", [bytes(3000), b64encode(bytes(3000)).decode()], ids=["bytes", "base64"])
+def test_a_blob_is_named_by_the_media_type_beside_it(data):
+    part = {"type": "image", "media_type": "image/avif", "data": data}
+    with EnhancedAgentMemory() as memory:
+        key = memory.add_message("user", [part])
+        assert "[attachment 1: image/avif, 3 KB]" in memory.long_term.get(key)
+        assert memory.get_memory(key)["content"] == [part]
+
+
 def test_the_same_blob_is_kept_once():
     with EnhancedAgentMemory() as memory:
         key = memory.add_message("user", [{"image": PNG}, {"image": PNG}, {"url": URL}])

@@ -260,3 +260,15 @@ def test_yaml_without_its_library_says_how_to_install_it(tmp_path, monkeypatch):
     (tmp_path / "a.yaml").write_text("cleanup_interval: 7")
     with pytest.raises(MemoryConfigException, match=r'pip install "rmem\[yaml\]"'):
         MemoryConfig.from_file(tmp_path / "a.yaml")
+
+
+def test_a_file_that_begins_with_the_mark_of_windows_is_read(tmp_path):
+    (tmp_path / "a.toml").write_text("\ufeff[stm_config]\nttl = 60\n", encoding="utf-8")
+    assert MemoryConfig.from_file(tmp_path / "a.toml").stm_config.ttl == 60
+
+
+@pytest.mark.parametrize("name", ["deep.yaml", "deep.json"])
+def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("[" * 100_000)
+    with pytest.raises(MemoryConfigException, match=f"{name}: it is nested too deeply"):
+        MemoryConfig.from_file(tmp_path / name)

@@ -170,6 +170,24 @@ def test_csv_is_imported_with_other_columns_as_metadata(rmem: Rmem) -> None:
     assert (second["agent_id"], second["contents"]) == ("default", {"text": "Plain"})
 
 
+def test_csv_keeps_what_terminals_would_read_as_escapes(rmem: Rmem) -> None:
+    text = "Roses are \x1b[0;31mred\x1b[0m, violets are blue"
+    assert rmem("remember", "-", input=text).code == 0
+    assert f'"{text}"' in rmem("list", "--csv").out
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_csv_of_spreadsheets_is_imported(rmem: Rmem, tmp_path: Path, delimiter: str, encoding: str) -> None:
+    rows = [["text", '"a, b; c"'], ['"Käse, Brot; Wein"', "1,5"]]
+    if delimiter == ",":
+        rows[1][1] = '"1,5"'
+    (tmp_path / "sheet.csv").write_bytes("\r\n".join(map(delimiter.join, rows)).encode(encoding))
+    assert rmem("import", str(tmp_path / "sheet.csv")).code == 0
+    (found,) = rmem("list", "--json").json["memories"]
+    assert (found["text"], found["contents"]["a, b; c"]) == ("Käse, Brot; Wein", "1,5")
+
+
 def test_csv_texts_may_be_in_any_column(rmem: Rmem, tmp_path: Path) -> None:
     path = tmp_path / "tickets.tsv"
     path.write_text("key\tsummary\nA-1\tIt burns\n", "utf-8")

@@ -153,9 +153,12 @@ def test_share_and_unshare(rmem: Rmem, known: dict[str, str]) -> None:
     answer = rmem("share", known["pool"], "--to", "organisation", "--json")
     assert (answer.code, answer.json) == (0, {"id": known["pool"], "scope": "organisation"})
     assert _place(rmem, known["pool"]) == "organisation"
-    assert rmem("share", known["pool"]).out == f"{known['pool']} is now repository.\n"
+    assert (
+        rmem("share", known["pool"]).out
+        == f"{known['pool']} is for all who work in {REPOSITORY}, with the next sync.\n"
+    )
     assert _place(rmem, known["pool"]) == f"repo:{REPOSITORY}"
-    assert rmem("unshare", known["pool"]).out == f"{known['pool']} is now personal.\n"
+    assert f"{known['pool']} is for you alone" in rmem("unshare", known["pool"]).out
     assert _place(rmem, known["pool"]) == "personal:ann@acme.io"
     assert rmem("unshare", known["pool"], "--json").json == {"id": known["pool"], "scope": "personal"}
 

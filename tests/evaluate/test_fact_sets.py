@@ -27,7 +27,7 @@ def test_answers_are_looked_for_in_the_first_hit_and_in_ten(tmp_path: Path) -> N
     path = tmp_path / "sets.json.gz"
     path.write_bytes(gzip.compress(json.dumps(SETS).encode()))
     steps: list[tuple[int, int]] = []
-    (told,) = evaluate(path, on_progress=lambda done, total: steps.append((done, total)))["sets"]
+    (told,) = evaluate([path], on_progress=lambda done, total: steps.append((done, total)))["sets"]
     assert (told["name"], told["first"], told["among ten"]) == ("capitals", 0.5, 0.5)
     assert [row["first"] for row in told["by_question"]] == [1.0, 0.0]
     assert steps == [(1, 2), (2, 2)]
@@ -46,4 +46,20 @@ def test_what_is_no_set_of_facts_is_refused(tmp_path: Path, given: str, message:
     path = tmp_path / "sets.json"
     path.write_text(given, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        evaluate(path)
+        evaluate([path])
+
+
+def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
+    for number in range(2):
+        named = [{**SETS[0], "name": f"set {number}"}]
+        (tmp_path / f"{number}.json").write_text(json.dumps(named), encoding="utf-8")
+    assert [one["name"] for one in evaluate([tmp_path])["sets"]] == ["set 0", "set 1"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="must hold sets of questions"):
+        evaluate([tmp_path / "empty"])
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sets.json.gz").write_bytes(gzip.compress(json.dumps(SETS).encode())[:-20])
+    with pytest.raises(InputError, match="must be sets of facts and questions"):
+        evaluate([tmp_path / "sets.json.gz"])

@@ -48,7 +48,18 @@ def test_rdflib_reads_the_triples_of_both_formats(graph):
     statements = set(plain.subjects(rdflib.RDF.subject, subject))
     assert len(statements) == 2
     assert set(linked.subjects(rdflib.RDF.subject, subject)) == statements
-    assert (subject, rdflib.URIRef("urn:rmem:relation:uptime"), rdflib.Literal("99.5")) in plain
+    triples = set(linked.triples((subject, None, None)))
+    assert (subject, rdflib.URIRef("urn:rmem:relation:uptime"), rdflib.Literal("99.5")) in triples
+    assert triples == set(plain.triples((subject, None, None)))
+    asked = f"SELECT ?port WHERE {{ <{subject}> <urn:rmem:relation:runs%20on> ?port }}"
+    assert {str(row[0]) for row in linked.query(asked)} == {"urn:rmem:entity:port%20%26%20co"}
+
+
+def test_what_is_denied_is_no_triple(graph):
+    for kind, name in (("nt", "nt"), ("jsonld", "json-ld")):
+        read = rdflib.Graph().parse(data="".join(formats.write(graph.all_facts(history=True), kind)), format=name)
+        assert not set(read.subjects(rdflib.URIRef("urn:rmem:relation:owner"), None))
+        assert len(set(read.subjects(rdflib.RDF.type, rdflib.RDF.Statement))) == 4
 
 
 def test_networkx_reads_graphml(graph):

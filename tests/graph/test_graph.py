@@ -1,6 +1,7 @@
 """What is known, when it was true, and how things are connected: `brain.graph` on SQLite and PostgreSQL."""
 
 import time
+from itertools import chain
 
 import pytest
 
@@ -315,7 +316,11 @@ def test_a_hub_answers_in_pages_and_its_denials_count(brain, graph):
     assert graph.neighbours("Node7") == []
     (denied,) = graph.facts("hub", object="Node7", at=1.05e9)
     assert denied.valid_until == 1.1e9
-    assert len(graph.closure("hub", "depends on")) == 2999
+    pages = [graph.closure("hub", "depends on", offset=offset) for offset in (0, 1000, 2000)]
+    assert [len(page) for page in pages] == [1000, 1000, 999]
+    assert len(set(chain.from_iterable(pages))) == 2999
+    (began, *_), (ended,) = graph.between(1e9, 1e9 + 1, "hub"), graph.between(1.05e9, 1.2e9, "Node7")[:1]
+    assert (began.fact.object, ended.began, ended.fact.object) == ("Node0", False, "Node7")
     assert graph.contradictions("hub") == graph.contradictions() == []
 
 
@@ -338,11 +343,15 @@ def test_a_long_timeline_comes_in_pages(brain, graph):
 
 
 def test_a_timeline_too_long_to_be_ordered_says_what_to_ask_instead(graph, monkeypatch):
-    monkeypatch.setattr("rmem.graph.questions._MAX_TIMELINE", 3)
+    monkeypatch.setattr("rmem.graph.questions._MAX_ORDERED", 3)
     for number in range(4):
         graph.add("hub", "depends on", f"node {number}")
-    with pytest.raises(InputError, match=r"'hub' has more than 3 changes.*between two times"):
+    with pytest.raises(InputError, match=r"'hub' has more than 3 facts.*between two times"):
         graph.timeline("hub")
+    monkeypatch.setattr("rmem.graph.questions._FEW", 3)
+    with pytest.raises(InputError, match=r"more than 3 facts have a start or an end.*shorter time"):
+        graph.between("2020-01-01", "2100-01-01", "hub")
+    assert graph.between("2020-01-01", "2020-02-01", "hub") == []
 
 
 def test_an_unknown_fact_is_called_a_fact(graph):

@@ -105,6 +105,62 @@ OTHERS = [
     "--- PASS: TestBasicL4ExplicitDestinations/relationship:_default/default (0.01s)",
     "create_user(user_password = user_001_password, **ADMIN_CLIENT)",
     "<p>{% trans %}Enter your password to continue.{% endtrans %}</p>",
+    "encrypted_key: '0DJjBXri_kBcC46IkU5_Jk9BqaQeHdv2',",
+    '"GetRandomPassword": "secretsmanager:GetRandomPassword",',
+    "pdbAdminPassword=###ORACLE_PWD###",
+    "PASSWORD=O$(openssl rand -base64 6 | tr -d '=+/')_1",
+    'RESET_OS_PASSWORD="resetOSPassword.sh" \\',
+    'EnvPassword: "me@example.com",',
+    "cfg.Passwd = dsn[k+1 : j]",
+    "password = fullUser[i+1:]",
+    "Set-DomainUserPassword -AccountPassword $NewPassword",
+    '<label for="password">Password:</label><input type="password" name="password">',
+    'jwt-secret = "@/dev/stdin"',
+    "curl 'https://api.example.com/Accounts.json' -u ACCOUNT_SID:AUTH_TOKEN",
+    'python ws-harness.py -u "ws://dvws.local:8080/authenticate-user" -m ./message.txt',
+    "case 'pbeWithSHAAnd40BitRC4': return 5; break; default: return 0",
+    "`token`: [*FlattenedJWSInput*](../interfaces/types.flattenedjwsinput.md)",
+    "pass = '\".md5($password,true).\"'",
+    "export AWS_SECRET_ACCESS_KEY=fPk/Gya[...]4/j5bSuhDQ",
+    'this.options.scrollY="vertical"===this.options.eventPassthrough?1:0',
+    'openssl pkcs12 -export -in ca.crt -out ca.p12 -password "pass:$PASSWORD"',
+    'args.append(" --pwd ").append(this.pwd);',
+    "} else if common.ProcNtWow64ReadVirtualMemory64.Find() == nil {",
+    "AdminPassword: '@@FILE:/u01/oracle/adminpass.properties@@'",
+    "$key = 'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBMVMZ';",
+    "we moved build_4b78f8494075e310d62dfdcaeb14be2c78fca2fc to the archive yesterday",
+    "def test_api_key_creation_fails_on_405_and_raises_system_setup_error(self, es):",
+    "withCredentials:s.xhr&&s.xhr.withCredentials?s.xhr.withCredentials:!1},c._duration=0",
+    "implementation 'io.example.satoken:quarkus-satoken-resteasy:1.30.0'",
+    'secret:"unicode/3299.png?v8",see_no_evil:"x"',
+    "MAILU_PASSWORD_SCHEME=SHA512-CRYPT",
+    "env[DB_1_ENV_MYSQL_PASSWORD] = $DB_1_ENV_MYSQL_PASSWORD",
+    "2. Run [`systemctl --user daemon-reload`][systemd-docs::systemctl::daemon-reload], which",
+    "- Decode: `echo 'YmFzZTY0IGVuY29kZWQgc3RyaW5nCg==' | step base64 -d`",
+    "ALTER TABLE `value_secret` DROP FOREIGN KEY FKox93sy15f6pgbdr89kp05pnfq;",
+    "return password == that!!.password && generationParameters",
+    "the answer to toolu_01A09q90qw90lq917835lq9a came late, as it did before",
+]
+PREFIXED = [
+    "abcd_4b78f8494075e310d62dfdcaeb14be2c78fca2fc",
+    "qwt-us-loys7ib9yrxcysta2sq85mjar6lgcsspkd9x61s7h5epf",
+    "SX.dbawh5BrTlKPwEEKEUF5jA.Wa9EAZnn0zvgcM7UgEYCf9954qWIKpmXil6X5RL2KjQ",
+    "zz.pt.4y8g6ottbikn5dpxb7ctna0urb6lea50s8atzigledn",
+    "QRRA-e270623d47659ff6a48ac5bde6bba223bef47c8c26",
+    "flm2_YblJIGTL0I1ms60Erw9fZxs6VaZAgVgb/2I8oT6CtPzPWhYo3SaMBYHrcTUeGsiCbLPWvB1t5m4pXIaT5f0BC",
+]
+CHOSEN = [
+    ("password: 'sekret',", "sekret"),
+    ("postgresql://dbuser:secret@localhost/db", "dbuser:secret"),
+    ("    - MYSQL_ROOT_PASSWORD=testrootpassword", "testrootpassword"),
+    ("docker run -e POSTGRES_PASSWORD=notused -p 5432:5432 postgres", "notused"),
+    ("./deepce.sh --exploit PRIVILEGED --username deepce --password deepce", "deepce"),
+    ("$p = ConvertTo-SecureString 'newsecretpass' -AsPlainText -Force", "newsecretpass"),
+    (
+        '{"kty": "EC", "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf"}',
+        "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf",
+    ),
+    ('apikey = "m{{h}o)p${e]nob(ody[finds>-_$#thisone}}"', "m{{h}o)p${e]nob(ody[finds>-_$#thisone}}"),
 ]
 GENERATED = [
     "stripo-SECRET-123e4567-e89b-12d3-a456-426614174000",
@@ -147,6 +203,24 @@ def test_a_random_word_is_a_secret_in_a_sentence_and_behind_a_name(text):
 )
 def test_a_random_word_that_something_explains_is_no_secret(text):
     assert not scan(text)
+
+
+@pytest.mark.parametrize("token", PREFIXED)
+def test_a_token_of_an_unknown_provider_is_found_in_a_sentence_by_its_prefix(token):
+    text = f"I put {token} into the vault yesterday."
+    assert [text[one.start : one.end] for one in scan(text)] == [token]
+
+
+@pytest.mark.parametrize(("text", "value"), CHOSEN)
+def test_weak_passwords_and_private_parts_of_keys_are_found(text, value):
+    assert [text[one.start : one.end] for one in scan(text)] == [value]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.1.1.1:80\\@127.2.2.2:80/", "https://google.com:80#@host.example/", "http://a.com:123@b.com"]
+)
+def test_a_port_before_an_at_sign_is_no_password(url):
+    assert not [one for one in scan(url) if one.kind == "url_credentials"]
 
 
 def test_beside_a_user_every_quoted_word_is_a_password():

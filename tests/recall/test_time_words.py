@@ -21,9 +21,54 @@ MEANINGS = {
     "Yesterday’s build": ("2026-05-19", "2026-05-20"),
     "the day before yesterday": ("2026-05-18", "2026-05-19"),
     "what broke today": ("2026-05-20", "2026-05-21"),
-    "this morning": ("2026-05-20", "2026-05-21"),
-    "what about tonight": ("2026-05-20", "2026-05-21"),
-    "who called last night": ("2026-05-19", "2026-05-20T04:00"),
+    "this morning": ("2026-05-20T05:00", "2026-05-20T12:00"),
+    "what about tonight": ("2026-05-20T18:00", "2026-05-21T04:00"),
+    "who called last night": ("2026-05-19T18:00", "2026-05-20T04:00"),
+    "yesterday morning": ("2026-05-19T05:00", "2026-05-19T12:00"),
+    "on Monday in the afternoon": ("2026-05-18T12:00", "2026-05-18T18:00"),
+    "on the evening of 7 July, 2023": ("2023-07-07T17:00", "2023-07-07T23:00"),
+    "what happened over the weekend": ("2026-05-16", "2026-05-18"),
+    "this past weekend": ("2026-05-16", "2026-05-18"),
+    "the week before last": ("2026-05-04", "2026-05-11"),
+    "last week Sunday": ("2026-05-17", "2026-05-18"),
+    "Tuesday of last week": ("2026-05-12", "2026-05-13"),
+    "what did I do Friday": ("2026-05-15", "2026-05-16"),
+    "Thursday, 7 May 2026": ("2026-05-07", "2026-05-08"),
+    "from Friday to Monday": ("2026-05-15", "2026-05-19"),
+    "last quarter": ("2026-01-01", "2026-04-01"),
+    "in Q1": ("2026-01-01", "2026-04-01"),
+    "Q3 2025": ("2025-07-01", "2025-10-01"),
+    "the third quarter of last year": ("2025-07-01", "2025-10-01"),
+    "H1 2016": ("2016-01-01", "2016-07-01"),
+    "last summer": ("2025-06-01", "2025-09-01"),
+    "in winter 2022": ("2022-12-01", "2023-03-01"),
+    "in the 1990s": ("1990-01-01", "2000-01-01"),
+    "in the 80s": ("1980-01-01", "1990-01-01"),
+    "in early 2023": ("2023-01-01", "2023-05-03"),
+    "at the end of March": ("2026-03-22", "2026-04-01"),
+    "mid-May 2024": ("2024-05-11", "2024-05-22"),
+    "the first half of 2024": ("2024-01-01", "2024-07-02"),
+    "earlier this month": ("2026-05-01", "2026-05-20T15:30"),
+    "the first week of October 2016": ("2016-10-03", "2016-10-10"),
+    "the last week of 2015": ("2015-12-28", "2016-01-04"),
+    "the first Friday of May": ("2026-05-01", "2026-05-02"),
+    "the week of 16 September 2025": ("2025-09-15", "2025-09-22"),
+    "the week starting May 4": ("2026-05-04", "2026-05-11"),
+    "1 month and 21 days ago": ("2026-03-30", "2026-03-31"),
+    "on 21/04/2016": ("2016-04-21", "2016-04-22"),
+    "on 4/22/2016": ("2016-04-22", "2016-04-23"),
+    "on 13.5.2015": ("2015-05-13", "2015-05-14"),
+    "on 4/22": ("2026-04-22", "2026-04-23"),
+    "in 2016/11": ("2016-11-01", "2016-12-01"),
+    "2016 June": ("2016-06-01", "2016-07-01"),
+    "the twenty-second of June 2017": ("2017-06-22", "2017-06-23"),
+    "what did we do on the 15th?": ("2026-05-15", "2026-05-16"),
+    "from 4 to 22 January 1995": ("1995-01-04", "1995-01-23"),
+    "May 4-8": ("2026-05-04", "2026-05-09"),
+    "between April 22 and now": ("2026-04-22", "2026-05-20T15:30:01"),
+    "January 12, 2016 - 01/22/2016": ("2016-01-12", "2016-01-23"),
+    "at Christmas": ("2025-12-25", "2025-12-26"),
+    "on Thanksgiving 2010": ("2010-11-25", "2010-11-26"),
     "last week": ("2026-05-11", "2026-05-18"),
     "this week": ("2026-05-18", "2026-05-25"),
     "last weekend": ("2026-05-16", "2026-05-18"),
@@ -108,6 +153,9 @@ def test_a_stretch_that_ends_now_reaches_back_from_now(question, start, end):
     ("question", "inside", "outside"),
     [
         ("since January 2025", ["2025-01-01", "2026-05-20"], ["2024-12-31T23:59"]),
+        ("since Monday", ["2026-05-18", "2026-05-20"], ["2026-05-17T23:59"]),
+        ("since last week", ["2026-05-11", "2026-05-20"], ["2026-05-10T23:59"]),
+        ("before yesterday", ["2026-05-18T23:59", "2020-01-01"], ["2026-05-19"]),
         ("since 2024", ["2024-01-01", "2030-01-01"], ["2023-12-31T23:59"]),
         ("before 2020", ["2019-12-31T23:59", "1975-01-01"], ["2020-01-01"]),
         ("before March 2024", ["2024-02-29T12:00"], ["2024-03-01"]),
@@ -148,6 +196,18 @@ def test_open_ended_and_vague_times(question, inside, outside):
         "31 June 2023",
         "on 2023-13-45",
         "the last of us",
+        "what is planned next Monday",
+        "we meet every Friday",
+        "a good Friday to all",
+        "the spring framework in spring boot",
+        "on the 3rd attempt",
+        "on the 2nd floor of the house",
+        "version 2.0.1 of 1.5",
+        "3/4 of the tests fail",
+        "open issue 2023-10-4-x",
+        "the fall of the wall",
+        "multiple thresholds for Q4",
+        "attend June",
         "the previous owner",
         "this is it",
         "a day in the life",
@@ -157,6 +217,56 @@ def test_open_ended_and_vague_times(question, inside, outside):
     ],
 )
 def test_ordinary_words_are_no_dates(question):
+    assert time_span(question, NOW) is None
+
+
+OTHER_LANGUAGES = {
+    "was haben wir gestern entschieden?": ("2026-05-19", "2026-05-20"),
+    "was war vor drei Tagen?": ("2026-05-17", "2026-05-18"),
+    "letzte Woche": ("2026-05-11", "2026-05-18"),
+    "am 7. Mai 2023": ("2023-05-07", "2023-05-08"),
+    "im Mai": ("2026-05-01", "2026-06-01"),
+    "qu'est-ce qu'on a décidé hier ?": ("2026-05-19", "2026-05-20"),
+    "il y a 2 mois": ("2026-03-01", "2026-04-01"),
+    "le mercredi 22 janvier": ("2026-01-22", "2026-01-23"),
+    "¿qué hicimos la semana pasada?": ("2026-05-11", "2026-05-18"),
+    "el 7 de mayo de 2023": ("2023-05-07", "2023-05-08"),
+    "что мы решили вчера?": ("2026-05-19", "2026-05-20"),
+    "7 мая 2023": ("2023-05-07", "2023-05-08"),
+    "ماذا قررنا أمس": ("2026-05-19", "2026-05-20"),
+    "قبل يومين": ("2026-05-18", "2026-05-19"),
+    "我们昨天决定了什么": ("2026-05-19", "2026-05-20"),
+    "上周一": ("2026-05-11", "2026-05-12"),
+    "三天前发生了什么": ("2026-05-17", "2026-05-18"),
+    "2023年5月7日": ("2023-05-07", "2023-05-08"),
+    "五月二十日": ("2026-05-20", "2026-05-21"),
+    "先週何をしましたか": ("2026-05-11", "2026-05-18"),
+    "２０２３年５月": ("2023-05-01", "2023-06-01"),
+    "어제 뭐 했어": ("2026-05-19", "2026-05-20"),
+}
+
+
+@pytest.mark.parametrize("question", OTHER_LANGUAGES)
+def test_common_times_of_other_languages_are_read(question):
+    start, end = OTHER_LANGUAGES[question]
+    span = time_span(question, NOW)
+    assert span is not None
+    assert (span.start, span.end) == (d(start), d(end))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "was ist hier passiert?",
+        "настройка рабочая среда",
+        "a mission to mars",
+        "上上周",
+        "the pazar of Istanbul",
+        "mon chat s'appelle Août",
+        "30 февраля 2023",
+    ],
+)
+def test_words_of_other_languages_that_are_no_times(question):
     assert time_span(question, NOW) is None
 
 

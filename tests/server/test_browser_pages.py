@@ -4,15 +4,59 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import httpx
 import pytest
 from browser import close_page, open_page, read_page
 from running_server import eventually
 
+from rmem import Brain
+
+NAVIGATION = """<!doctype html><title>A page without fetch</title>
+<form id="urlencoded" method="post" target="one" action="MEMORIES"><input name="text" value="urlencoded"></form>
+<form id="multipart" method="post" enctype="multipart/form-data" target="two" action="MEMORIES">
+<input name="text" value="multipart"></form>
+<form id="plain" method="post" enctype="text/plain" target="three" action="REDIRECT">
+<input name='{"text": "redirected", "metadata": {"x": "' value='"}}'></form>
+<iframe name="one"></iframe><iframe name="two"></iframe><iframe name="three"></iframe>
+<iframe id="me" src="SERVER/me"></iframe><iframe id="ui" src="SERVER/ui/"></iframe>
+<iframe sandbox="allow-scripts" srcdoc='<script>
+  for (const mode of ["cors", "no-cors"])
+    fetch("MEMORIES", {method: "POST", mode, body: JSON.stringify({text: "of no origin"})}).catch(() => 0);
+</script>'></iframe>
+<script>
+const seen = {}, frames = {};
+const load = (kind, address) => new Promise(done => {
+  const part = document.createElement(kind);
+  part.onload = () => done("loaded"); part.onerror = () => done("blocked");
+  part[kind === "link" ? "href" : "src"] = address;
+  if (kind === "link") part.rel = "stylesheet";
+  document.body.append(part);
+});
+(async () => {
+  for (const kind of ["img", "script", "link", "video"])
+    seen[kind] = await Promise.race([load(kind, "SERVER/workspaces/default/memories?x=" + kind),
+      new Promise(done => setTimeout(() => done("blocked"), 1500))]);
+  seen.redirect = await fetch("REDIRECT", {method: "POST", body: JSON.stringify({text: "by a redirect"})})
+    .then(answer => answer.text()).catch(() => "blocked");
+  const other = window.open("SERVER/me", "other");
+  for (const form of document.forms) form.submit();
+  await new Promise(done => setTimeout(done, 1500));
+  for (const id of ["me", "ui"])
+    try { frames[id] = document.getElementById(id).contentDocument.body.innerText; } catch { frames[id] = "blocked"; }
+  try { seen.window = other.document.body.innerText; } catch { seen.window = "blocked"; }
+  for (const id in frames) seen["frame " + id] = frames[id] || "blocked";
+  fetch("/seen", {method: "POST", body: JSON.stringify(seen)});
+})();
+</script>
+"""
 ATTACK = """<!doctype html><title>A page from elsewhere</title>
 <iframe name="hidden"></iframe>
 <form id="form" method="post" enctype="text/plain" target="hidden" action="SERVER/workspaces/default/memories">
@@ -63,6 +107,11 @@ class Page:
                 self.wfile.write(page)
 
             def do_POST(self) -> None:
+                if self.path.startswith("/to/"):
+                    self.send_response(307)
+                    self.send_header("Location", unquote(self.path.removeprefix("/to/")))
+                    self.end_headers()
+                    return
                 told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(204)
                 self.end_headers()
@@ -108,6 +157,46 @@ def test_a_page_from_elsewhere_reads_and_writes_nothing(server_with, page_of, tm
     assert own.get("/workspaces/default/tables").json()["tables"] == []
     assert seen["read"] == "blocked"
     assert {name for name, text in seen.items() if text not in ("blocked", "", "true")} == set()
+
+
+@pytest.mark.parametrize("site", ["127.0.0.1", "evil.example"])
+@pytest.mark.parametrize("command", [("serve", "--no-auth", "--data"), ("ui", "--no-browser", "--store")], ids=str)
+def test_images_frames_forms_and_redirects_of_a_page_reach_neither_command(
+    command: tuple[str, ...], page_of, tmp_path: Path, site: str
+):
+    with Brain(tmp_path / "team.db") as brain:
+        brain.remember("where the anchor lies")
+    place = tmp_path / ("team.db" if command[0] == "ui" else "data")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    arguments = [sys.executable, "-m", "rmem", *command, str(place), "--port", str(port)]
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(arguments, stdout=log, stderr=log) as process:
+        try:
+            eventually(lambda: answers(url), seconds=60)
+            memories = f"{url}/workspaces/default/memories"
+            text = NAVIGATION.replace("MEMORIES", memories).replace("REDIRECT", "/to/" + quote(memories, safe=""))
+            page = page_of(text.replace("SERVER", url))
+            resolve = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+            browser = open_page(f"http://{site}:{page.port}/", tmp_path / "profile", resolve)
+            try:
+                (seen,) = eventually(lambda: page.told, seconds=60)
+            finally:
+                close_page(browser)
+            if command[0] == "serve":
+                assert httpx.get(memories).json()["memories"] == []
+        finally:
+            process.terminate()
+    assert set(seen.values()) == {"blocked"}, seen
+    with Brain(tmp_path / "team.db") as brain:
+        assert [memory.text for memory in brain.memories()] == ["where the anchor lies"]
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_a_name_that_was_rebound_to_this_machine_shows_nothing(server_with, tmp_path: Path):

@@ -15,10 +15,10 @@ from running_server import Running
 from rmem import Brain
 from rmem.server.settings import ServerSettings
 from rmem.team import known_repositories
-from rmem.team.exchange import document, is_personal
+from rmem.team.exchange import document
 from rmem.team.login import Login
 from rmem.team.memory import TeamMemory
-from rmem.team.notes import Note
+from rmem.team.notes import Note, is_shared
 from rmem.team.sync import sync
 
 REPOSITORY = "github.com/acme/etl"
@@ -74,10 +74,10 @@ class Member:
         return sync(self.brain, self.login, self.token)
 
     def shared(self):
-        return {m.memory_id: document(m) for m in self.brain.memories(limit=None) if not is_personal(m)}
+        return {m.memory_id: document(m) for m in self.brain.memories(limit=None) if is_shared(m.place)}
 
     def personal(self):
-        return {m.memory_id for m in self.brain.memories(limit=None) if is_personal(m)}
+        return {m.memory_id for m in self.brain.memories(limit=None) if not is_shared(m.place)}
 
 
 @pytest.fixture(scope="module")

@@ -414,7 +414,7 @@ def test_a_workspace_shares_the_repositories_of_its_list_and_status_shows_it(mem
     ann.sync(REPOSITORY, "github.com/acme/site")  # as a daemon does a minute later
     shown = CliRunner().invoke(rmem, ["status"]).output
     assert "default shares github.com/acme/site; received here: github.com/acme/site" in shown
-    assert "1 memories were refused" in shown
+    assert "1 memory was refused" in shown
     eve.client.put("/workspaces/default/repositories", json={"shared": None}).raise_for_status()
     ann.team.reword(refused["id"], "The cache key holds the tenant and the region")
     ann.sync(REPOSITORY, "github.com/acme/site")

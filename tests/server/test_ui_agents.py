@@ -321,6 +321,81 @@ def test_a_memory_is_shown_in_the_direction_of_its_script_and_its_tier_by_name(w
     assert "short-term" in page.locator(".fields").inner_text()
 
 
+def test_the_agents_page_of_an_empty_store_teaches_how_memories_come(window, team):
+    team.client(team.first_token).post("/workspaces", json={"name": "empty"}).raise_for_status()
+    page = window.show("agents?workspace=empty")
+    page.get_by_role("heading", name="Nothing is remembered here yet").wait_for()
+    assert page.locator("main meter, main svg, main .bar").count() == 0
+    page.get_by_label("Something worth remembering").fill("Staging runs on port 5434")
+    page.get_by_role("button", name="Remember").click()
+    page.get_by_text("Remembered.").wait_for()
+    page = window.show("agents?workspace=empty")
+    page.get_by_role("region", name="What falls next", exact=True).wait_for()
+
+
+def test_a_dry_run_of_a_policy_shows_how_far_it_is(window, team):
+    client = team.client(team.first_token)
+    client.post("/workspaces", json={"name": "large"}).raise_for_status()
+    for start in range(0, 5000, 1000):
+        several = [{"text": f"Line {start + at} of a log", "when": 1.6e9 + start + at} for at in range(1000)]
+        client.post("/workspaces/large/memories", json=several).raise_for_status()
+    page = window.show("agents?workspace=large")
+    page.get_by_role("button", name="Dry run").wait_for()
+    page.evaluate(
+        """() => {
+            window.seen = [];
+            const note = () => document.querySelectorAll("progress").forEach(one => seen.push([one.value, one.max]));
+            new MutationObserver(note).observe(document.querySelector("main"), {childList: true, subtree: true});
+        }"""
+    )
+    page.get_by_role("button", name="Dry run").click()
+    page.get_by_text("5,000 memories would be pruned; nothing was removed.").wait_for()
+    seen = [tuple(one) for one in page.evaluate("window.seen")]
+    assert seen[0][1] == 10_000, "read and weighed"
+    assert sorted(set(seen)) == list(dict.fromkeys(seen))
+    assert client.get("/workspaces/large/stats").json()["memories"] == 5000
+
+
+def test_members_and_tokens_are_shown_to_administrators_page_by_page(chrome, team):
+    admin = team.client(team.first_token)
+    for name, role in (("zoe", "READ"), (SCRIPT[:60], "WRITE")):
+        admin.post("/members", json={"member": name, "role": role}).raise_for_status()
+    admin.post(f"{W}/members", json={"member": "lea", "role": "ADMIN"}).raise_for_status()
+    for number in range(201):
+        made = {"member": "zoe", "role": "READ", "label": f"laptop {number}"}
+        admin.post("/tokens", json=made).raise_for_status()
+    last = admin.get("/tokens", params={"limit": 1000}).json()["tokens"][-1]["id"]
+    admin.delete(f"/tokens/{last}").raise_for_status()
+    opened = Window(chrome, team, team.first_token)
+    page = opened.show("health")
+    part = page.get_by_role("region", name="Members and tokens")
+    rows = part.get_by_role("region", name="Members", exact=True).get_by_role("row")
+    rows.first.wait_for()
+    shown = rows.all_inner_texts()
+    assert any(row.split() == ["zoe", "READ"] for row in shown)
+    assert any(SCRIPT[:60] in row and "WRITE" in row for row in shown)
+    local = part.get_by_role("region", name="Members of this workspace")
+    assert any(row.split() == ["lea", "ADMIN"] for row in local.get_by_role("row").all_inner_texts())
+    tokens = part.get_by_role("region", name="Tokens").get_by_role("row")
+    assert tokens.count() == 201, "a page and its head"
+    part.get_by_role("button", name="More").focus()
+    page.keyboard.press("Enter")
+    eventually(lambda: tokens.count() > 201)
+    assert tokens.count() == 1 + len(admin.get("/tokens", params={"limit": 1000}).json()["tokens"])
+    assert not any(token in page.content() for token in (team.first_token, "rmem_"))
+    opened.close()
+    lea = Window(chrome, team, team.token_for("default", "default", "ADMIN", member="lea"))
+    part = lea.show("health").get_by_role("region", name="Members and tokens")
+    part.get_by_role("region", name="Members of this workspace").wait_for()
+    assert part.get_by_role("region", name="Tokens").count() == 0, "those of the organisation"
+    lea.close()
+    zoe = Window(chrome, team, team.token_for("default", "default", "READ", member="zoe"))
+    page = zoe.show("health")
+    page.get_by_text("Who did what is shown to administrators.").wait_for()
+    assert page.get_by_role("heading", name="Members and tokens").count() == 0
+    zoe.close()
+
+
 def test_an_examination_shows_its_findings(window):
     page = window.show("health")
     page.get_by_role("button", name="Examine").click()

@@ -258,6 +258,52 @@ def test_the_inbox_compares_what_agents_wrote_and_no_commits_with_each_other(adm
     assert {older for older, _ in against} | {newer for _, newer in against} == {turned, SHA_512}, against
 
 
+def test_the_inbox_of_notes_on_a_real_history_is_worked_through_by_keyboard(window, team):
+    """Somebody noted the subject of each commit, some of which repeat, and turned one of them around."""
+    admin = team.client(team.first_token)
+    admin.post("/workspaces", json={"name": "notes"}).raise_for_status()
+    clone = next(team.settings.data.parent.glob("clone"))
+    log = subprocess.run(["git", "log", "--format=%s"], cwd=clone, check=True, capture_output=True, text=True)
+    shared = {"type": "decision", "agent": "reader", "actor": "admin", "place": f"repo:{REPOSITORY}"}
+    shared |= {"tags": {"state": "current", "scope": "repository"}}
+    turned = "do not change default intermediate hash from SHA-1 to SHA-512"
+    subjects = [*log.stdout.splitlines(), turned]
+    notes = [{"text": text, "when": 1.6e9 + 60 * at, **shared} for at, text in enumerate(subjects)]
+    ids = admin.post("/workspaces/notes/memories", json=notes).json()["ids"]
+    page = window.show(f"coding?view=inbox&workspace=notes&repository={REPOSITORY}")
+    items = page.locator(".item")
+    items.first.wait_for()
+    assert page.locator(".item h3").first.inner_text().startswith("Contradiction")
+    number = items.count()
+    assert number > 2
+    page.keyboard.press("n")
+    eventually(lambda: items.count() == number - 1)
+    old = admin.get("/workspaces/notes/memories", params={"tag": "state=superseded"}).json()["memories"]
+    assert len(old) == 1
+    assert old[0]["text"].partition("\n")[0] in (SHA_512, turned)
+    for key, chosen in (("j", 1), ("j", 2), ("k", 1)):
+        page.keyboard.press(key)
+        assert items.nth(chosen).get_attribute("aria-current") == "true"
+        assert items.nth(chosen).evaluate("part => part === document.activeElement")
+    kept = items.nth(0).inner_text()
+    page.keyboard.press("x")
+    eventually(lambda: items.count() == number - 2)
+    assert items.nth(0).inner_text() == kept
+    further = page.locator("button", has_text="Compare earlier ones")
+    while further.is_visible():
+        further.focus()
+        page.keyboard.press("Enter")
+        eventually(lambda: not further.evaluate("button => button.disabled"))
+    left = items.count()
+    for at in range(left):
+        page.keyboard.press("x")
+        eventually(lambda at=at: items.count() == left - at - 1)
+    page.get_by_text("no rule waits").wait_for()
+    superseded = admin.get("/workspaces/notes/memories", params={"tag": "state=superseded"}).json()["memories"]
+    assert [one["memory_id"] for one in superseded] == [old[0]["memory_id"]]
+    assert admin.get("/workspaces/notes/stats").json()["memories"] == len(ids)
+
+
 def test_a_page_says_that_it_loads_until_the_store_is_read(window):
     held = []
     window.page.goto("about:blank")

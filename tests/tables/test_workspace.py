@@ -45,6 +45,14 @@ def test_a_table_is_written_read_changed_and_dropped(workspace):
         workspace.table("t")
 
 
+def test_columns_of_one_name_are_all_returned(workspace):
+    workspace.query("CREATE TABLE pairs (a INT, b INT, a_2 INT)")
+    workspace.query("INSERT INTO pairs VALUES (1, 2, 3)")
+    assert workspace.query("SELECT a + b, a - b FROM pairs").dicts() == [{"?column?": 3, "?column?_2": -1}]
+    joined = workspace.query("SELECT p.a, q.b AS a, p.a_2 FROM pairs p JOIN pairs q ON true")
+    assert joined.dicts() == [{"a": 1, "a_3": 2, "a_2": 3}]
+
+
 def test_checks_and_defaults_hold_when_names_change(workspace):
     workspace.query(
         "CREATE TABLE rules (x TEXT DEFAULT upper('a') CHECK (rules.x NOT LIKE '%!%' ESCAPE '!'), n BIGINT, "
@@ -170,7 +178,7 @@ def test_reading_only_refuses_what_writes(notes):
     for sql in ("SELECT 1", "EXPLAIN SELECT 1", "VALUES (1)", "WITH x AS (SELECT 1) SELECT * FROM x", "TABLE notes"):
         assert notes.write_targets(sql) is None
         notes.query(sql, read_only=True)
-    assert notes.write_targets("create index I on t (a)") == ("CREATE INDEX", ["i"])
+    assert notes.write_targets("create index I on t (a)") == ("CREATE INDEX", ["t"])
     assert notes.write_targets('insert into "Notes" (a) select 1') == ("INSERT", ["Notes"])
     assert notes.write_targets("WITH x AS (SELECT 1) DELETE FROM default.Notes") == ("DELETE", ["notes"])
     assert notes.write_targets("DROP TABLE a, b") == ("DROP TABLE", ["a", "b"])

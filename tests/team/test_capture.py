@@ -246,7 +246,7 @@ def test_a_prompt_is_told_no_more_than_its_budget(agent, brain, clone):
         agent.runs("make build", "built", False)
     prompt = "make build says: linker failed on object, symbol not found"
     event = Event("p", "claude-code", EventKind.PROMPT, "s7", str(clone), time.time(), prompt=prompt)
-    told = Briefing(brain, bar=0.05).context(event)
+    told = Briefing(brain, bar=0.0).context(event)
     assert told
     assert len(told) <= PROMPT_BUDGET
 

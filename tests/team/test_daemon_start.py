@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from rmem import Brain
-from rmem.team import daemon_client, paths, spool
+from rmem.team import daemon_client, event_processor, paths, spool
 from rmem.team.daemon import Daemon
 from rmem.team.event_processor import EventProcessor
 from rmem.team.events import Event, EventKind
@@ -160,6 +160,59 @@ def test_a_start_that_nobody_answered_is_told_with_the_first_prompt(home):
         assert RULE in work.context(start_of("s2", "3"))
         work.drain(10)
         assert RULE not in work.context(prompt_of("s2", "4"))
+
+
+def test_a_prompt_gets_the_briefing_of_a_start_that_still_waits_and_the_start_itself_nothing_more(home, monkeypatch):
+    """On a busy machine the hook of the start gave up, and its question is read after the prompt's."""
+    monkeypatch.setattr(event_processor, "_CATCHING_UP", 0.01)
+    start, prompt = start_of("s1"), prompt_of("s1")
+    spool.put(start)
+    with Brain(privacy="default") as brain:
+        work = EventProcessor(brain)
+        assert RULE in work.answer(prompt)
+        assert work.answer(start) == ""
+        work.drain(10)
+        work.confirm(prompt.id)
+        assert RULE not in work.answer(prompt_of("s1", "3"))
+
+
+def test_an_answer_that_no_hook_confirms_is_given_again_once(home):
+    with Brain(privacy="default") as brain:
+        work = EventProcessor(brain)
+        assert RULE in work.answer(start_of("s1"))  # sent, but the hook had just stopped waiting
+        second = prompt_of("s1")
+        assert RULE in work.answer(second)
+        work.confirm(second.id)
+        assert RULE not in work.answer(prompt_of("s1", "3"))
+
+
+def test_a_prompt_waits_for_the_briefing_that_is_being_made(home, monkeypatch):
+    running = slow_daemon(monkeypatch, 0.8)
+    asking = threading.Thread(target=lambda: suppress_timeout(start_of("s1"), 0.2))
+    asking.start()
+    time.sleep(0.3)
+    assert RULE in daemon_client.call(prompt_of("s1"), 5.0, 5.0)
+    asking.join()
+    ended(*running)
+
+
+def suppress_timeout(event, patience):
+    with suppress(TimeoutError):
+        daemon_client.call(event, patience, patience)
+
+
+def test_a_hook_that_gave_up_before_the_daemon_heard_it_is_answered_with_the_next_prompt(home):
+    one = Daemon(idle=30.0)
+    mine, theirs = socket.socketpair(socket.AF_UNIX)
+    with mine:
+        mine.sendall(prompt_of("s1").to_json().encode())
+    one._processor = EventProcessor()
+    one._is_ready.set()
+    one._answer(theirs)
+    answer = one._processor.answer(prompt_of("s1", "3", "How is the report of the nightly export sent?"))
+    one._processor.close()
+    assert "to_batches" in answer
+    assert log(home) == ""
 
 
 def test_a_daemon_goes_on_listening_after_a_failed_accept(home, monkeypatch):

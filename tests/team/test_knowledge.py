@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from rmem.team.identity import repository
 from rmem.team.memory import TeamMemory
 from rmem.team.notes import Note
 from rmem.team.review import contradictions, out_of_date
+from rmem.team.staleness import prints_of, staleness
 
 
 @pytest.fixture
@@ -115,6 +117,24 @@ def test_a_file_that_changed_a_lot_makes_a_memory_out_of_date_and_a_small_change
     assert out_of_date(team, here) == []
     path.write_text("\n".join(f"other {n}" for n in range(42)))
     assert [one.stale for one in out_of_date(team, here)] == ["pool.py changed a lot since"]
+
+
+def test_names_of_files_from_others_are_never_read_outside_the_repository(tmp_path):
+    root, beside = tmp_path / "etl", tmp_path / "secret.txt"
+    root.mkdir()
+    beside.write_text("password\n")
+    (root / "link").symlink_to(beside)
+    (root / "loop").symlink_to(root / "loop")
+    hashes = [1, 2, 3]
+    names = ("../secret.txt", "../gone.txt", str(beside), "/gone.txt", "link", "loop", "x" * 5000)
+    read = set()
+    before = Path.read_bytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_bytes", lambda path: read.add(path) or before(path))
+        assert [staleness(root, {name: hashes}) for name in names] == [None] * len(names)
+        assert prints_of(root, names[:5]) == {}
+    assert not read
+    assert staleness(root, {"../secret.txt": hashes, "gone.py": hashes}) == "gone.py is gone"
 
 
 @pytest.mark.parametrize(

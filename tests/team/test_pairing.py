@@ -37,13 +37,13 @@ def brain(tmp_path):
 
 class Agent:
     def __init__(self, brain, folder):
-        self.brain, self.capture, self.folder = brain, Capture(brain), str(folder)
+        self.brain, self.capture, self.folder, self.session = brain, Capture(brain), str(folder), "s1"
         self._numbers = itertools.count(1)
 
     def tell(self, kind, **more):
         number = next(self._numbers)
         cwd = more.pop("cwd", self.folder)
-        self.capture.take(Event(f"e{number}", "claude-code", kind, "s1", cwd, 1000.0 + number, **more))
+        self.capture.take(Event(f"e{number}", "claude-code", kind, self.session, cwd, 1000.0 + number, **more))
 
     def runs(self, command, output="ok", failed=False, **more):
         self.tell(EventKind.TOOL, tool="Bash", action="shell", command=command, output=output, failed=failed, **more)
@@ -310,6 +310,82 @@ def test_the_fix_says_what_changed_and_not_what_stayed(agent):
     assert fix["fix"] == "changed etl/carrier.py: `return row['code']` → `return row.get('code')`"
 
 
+CARRIER = 'def read(row):\n    return row["code"]\n'
+FIXED = CARRIER.replace('row["code"]', 'row.get("code")')
+WORDINGS = {
+    "a part of a line": {"old_string": 'row["code"]', "new_string": 'row.get("code")'},
+    "a whole line": {"old_string": '    return row["code"]', "new_string": '    return row.get("code")'},
+    "with the lines around it": {"old_string": CARRIER, "new_string": FIXED},
+    "other indentation": {"old_string": '\treturn row["code"]', "new_string": '\treturn row.get("code")'},
+    "two steps": {"edits": [{"old_string": '["code"]', "new_string": '.get["code"]'},
+                            {"old_string": '["code"]', "new_string": '("code")'}]},
+    "a patch of Codex": {"command": FIXING},
+    "a diff": {"patch": DIFF},
+    "the whole file": {"content": FIXED},
+}  # fmt: skip
+
+
+def fixes_by(brain, folder, name, how):
+    agent = Agent(brain, folder)
+    agent.session = name
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    if isinstance(how, str):
+        agent.runs(how, "")
+    else:
+        agent.tell(EventKind.TOOL, tool="Edit", action="edit", files=["etl/carrier.py"], input=how)
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    return {memory.memory_id for memory in brain.memories({"type": "error_fix"}, limit=None)}
+
+
+@pytest.fixture
+def committed(clone):
+    (clone / "etl").mkdir()
+    (clone / "etl" / "carrier.py").write_text(CARRIER)
+    for words in (["add", "."], ["-c", "user.name=Ann", "commit", "-qm", "Read codes"]):
+        subprocess.run(["git", *words], cwd=clone, check=True)
+    return clone
+
+
+ONE_EDIT = {name: how for name, how in BY_SHELL.items() if name not in ("echo", "sed that replaces a line")}
+
+
+@pytest.mark.parametrize("how", [*WORDINGS, *ONE_EDIT])
+def test_one_failure_and_one_fix_are_one_memory_however_the_edit_is_worded(brain, committed, how):
+    first = fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
+    assert fixes_by(brain, committed, "s2", {**WORDINGS, **ONE_EDIT}[how]) == first
+    (memory,) = brain.memories({"type": "error_fix"})
+    assert memory.contents["count"] == 2
+
+
+def test_a_file_that_is_written_anew_after_an_edit_is_the_same_fix_too(brain, committed):
+    first = fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
+    agent = Agent(brain, committed)
+    agent.session = "s2"
+    agent.runs("pytest tests/test_carrier.py", FAILED, failed=True)
+    agent.edits("etl/carrier.py", 'row["code"]', 'row["codes"]')
+    agent.tell(EventKind.TOOL, tool="Write", action="edit", files=["etl/carrier.py"], input={"content": FIXED})
+    agent.runs("pytest tests/test_carrier.py", "1 passed in 0.1s")
+    assert {memory.memory_id for memory in brain.memories({"type": "error_fix"})} == first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"old_string": 'row["code"]', "new_string": 'row.get("code", 0)'},
+        {"old_string": 'row["code"]', "new_string": 'row["codes"]'},
+        {"content": "def read(row):\n    return None\n"},
+    ],
+)
+def test_another_fix_of_the_same_failure_is_another_memory(brain, committed, other):
+    fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
+    assert len(fixes_by(brain, committed, "s2", other)) == 2
+
+
+def test_another_number_is_another_fix(brain, committed):
+    fixes_by(brain, committed, "s1", {"old_string": "timeout=5", "new_string": "timeout=10"})
+    assert len(fixes_by(brain, committed, "s2", {"old_string": "timeout=5", "new_string": "timeout=60"})) == 2
+
+
 PATCH = """*** Begin Patch
 *** Update File: etl/pool.py
 @@
@@ -334,7 +410,7 @@ PATCH = """*** Begin Patch
     ],
 )  # fmt: skip
 def test_edits_of_every_tool_in_a_few_words(given, path, told):
-    assert change_in(given, path) == told
+    assert change_in(given, path).text == told
 
 
 def test_the_last_message_gives_the_reason(agent, brain):

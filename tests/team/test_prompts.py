@@ -38,6 +38,9 @@ def kept(prompt):
         "When you add a route, always add a test for it.",
         "- Prefer composition over inheritance.",
         "Remember that deploys are on Tuesdays.",
+        "Exception Messages: Always include a descriptive message when raising exceptions.",
+        "✅ Always need a second reviewer for migrations.",
+        "We don't deploy on Fridays in this team.",
     ],
 )
 def test_what_is_stated_as_a_rule_is_one(rule):
@@ -61,6 +64,10 @@ def test_what_is_stated_as_a_rule_is_one(rule):
         "    # Never call this twice in a row or it breaks",
         "never mind, I found the reason myself just now",
         "We can always add them back later if that is necessary",
+        "In the future, attempting to convert a Quantity to a bool will raise ValueError",
+        "never called, by design, so that it can be removed",
+        "We only really need clearfix, and some kind of style for the header",
+        "We don't know what those bases actually are here",
     ],
 )
 def test_pasted_warnings_complaints_and_questions_are_no_rules(prompt):

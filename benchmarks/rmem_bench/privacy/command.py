@@ -36,6 +36,7 @@ def evaluate(cli: CliContext, paths: tuple[Path, ...], faker: bool, part: str, w
       gitleaks, noseyparker, kingfisher   the examples of the rules, in code and in prose
       trufflehog                the inputs of the tests of its detectors
       detect-secrets            the parameters of the tests of its plugins
+      creddata                  lines of 297 projects that people judged (run its download_data.py first)
       presidio                  the parameters of the tests of its recognizers
       presidio-research         sentences with marked values
       any other clone           its files and its log: how often real text raises an alarm

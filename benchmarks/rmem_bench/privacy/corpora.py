@@ -6,6 +6,7 @@ A corpus is recognized by what its folder holds, so that a caller names paths on
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
 import subprocess
@@ -13,7 +14,7 @@ import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from .samples import read_labelled
 
 Mark = tuple[int, int, str]
 
-SECRETS_ONLY = ("gitleaks", "noseyparker", "kingfisher", "trufflehog", "detect-secrets")
+SECRETS_ONLY = ("gitleaks", "noseyparker", "kingfisher", "trufflehog", "detect-secrets", "creddata")
 """Corpora that mark secrets and leave the addresses that stand beside them unmarked."""
 PARTS = ("all", "development", "test")
 
@@ -163,6 +164,15 @@ def _without_quotes(text: str, start: int, end: int) -> tuple[int, int]:
     return start + left, end - (len(value) - len(value.rstrip("\"' \n")))
 
 
+def _password_of_url(text: str, start: int, end: int) -> tuple[int, int]:
+    """Of a whole URL with a user and a password, mark the password: the host is no secret."""
+    found = _URL_PASSWORD.match(text, start, end)
+    return found.span(1) if found else (start, end)
+
+
+_URL_PASSWORD = re.compile(r"[a-z][\w+.-]*://[^/\s:@]*:([^/\s]+)@")
+
+
 def _is_host(found: re.Match[str], group: int) -> bool:
     return found.string[: found.start(group)].endswith("@")
 
@@ -178,6 +188,56 @@ def _value_of(pattern: re.Pattern[str], random: Random) -> str:
 
 
 _SHORTEST = 6
+
+
+# CredData (Apache-2.0): lines of 297 projects that people judged, in the files that its download_data.py collects
+
+_NOT_SECRET = frozenset(
+    ("UUID", "AWS S3 Bucket", "Firebase Domain", "Tencent WeChat API App ID", "Nonce", "Salt", "AWS Client ID",
+     "Twilio Credentials", "Other", "Category", "")
+)  # fmt: skip
+"""Categories of ids and addresses."""
+_LONGEST_LINE = 4000
+
+
+def creddata(folder: Path) -> Iterator[Sample]:
+    """Each judged line once per project, with the values that were judged true."""
+    for path in sorted((folder / "meta").glob("*.csv")):
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = sorted(csv.DictReader(file), key=lambda row: (row["FilePath"], int(row["LineStart"])))
+        seen: set[str] = set()
+        for name, judged in groupby(rows, key=lambda row: row["FilePath"]):
+            file_path = folder / name
+            if not file_path.exists() or file_path.stat().st_size > _MOST:
+                continue
+            lines = file_path.read_bytes().decode("utf-8", errors="replace").split("\n")
+            for number, same in groupby(judged, key=lambda row: int(row["LineStart"])):
+                sample = _judged_line(path.stem, lines, number, list(same))
+                if sample and sample.text not in seen:
+                    seen.add(sample.text)
+                    yield sample
+
+
+def _judged_line(project: str, lines: list[str], number: int, rows: list[dict[str, str]]) -> Sample | None:
+    """A line, or several where a key has several; None if it is too long or an id is all there is to find."""
+    last = max(int(row["LineEnd"]) for row in rows)
+    text = "\n".join(lines[number - 1 : last])
+    if not text or len(text) > _LONGEST_LINE or last > len(lines):
+        return None
+    marks = []
+    for row in rows:
+        if row["GroundTruth"] != "T":
+            continue
+        kinds = set(row["Category"].split(":"))
+        if not kinds - _NOT_SECRET or min(int(row[key] or -1) for key in ("ValueStart", "ValueEnd")) < 0:
+            return None
+        if kinds & {"PEM Private Key", "JWK"}:
+            return None  # the mark covers what stands around the key, too
+        before = sum(len(line) + 1 for line in lines[number - 1 : int(row["LineEnd"]) - 1])
+        marks.append((int(row["ValueStart"]), before + int(row["ValueEnd"]), "secret"))
+    if any(_REPEATED.search(text[start:end]) for start, end, _ in marks):
+        return None
+    return Sample("creddata", project, text, tuple(marks), setting="assigned")
 
 
 # Nosey Parker and Kingfisher (Apache-2.0): rules with examples and counter-examples
@@ -218,7 +278,7 @@ def _rules_with_examples(corpus: str, folder: Path) -> Iterator[Sample]:
         kind = "private_key" if re.match(r"\w+\.(?:pem|age|privkey)\b", name) else "secret"
         for text in rule.get("examples") or ():
             if (found := patterns[name].search(text)) and not _REPEATED.search(found.group()):
-                start, end = _without_quotes(text, *_secret_span(found))
+                start, end = _password_of_url(text, *_without_quotes(text, *_secret_span(found)))
                 values.add(text[start:end])
                 yield Sample(corpus, name, text, ((start, end, kind),), setting="assigned" if start else "bare")
         for text in rule.get("negative_examples") or ():
@@ -539,6 +599,7 @@ _READERS: dict[str, Reader] = {  # what a folder holds, and who reads it
     _KINGFISHER: kingfisher,
     "detect_secrets/plugins": detect_secrets,
     _TRUFFLEHOG: trufflehog,
+    "word_in_path.json": creddata,
     "presidio-analyzer/tests": presidio,
     "data/synth_dataset_v2.json": presidio_research,
     ".git": real_text,
@@ -557,7 +618,7 @@ def read_corpus(path: Path) -> Iterator[Sample]:
         if (path / inside).exists():
             return reader(path)
     raise InputError(
-        f"{path} must be a clone of gitleaks, Nosey Parker, Kingfisher, TruffleHog, detect-secrets, Presidio or "
-        "presidio-research, or any other clone, whose files and log are then read for false alarms: it has no .git",
+        f"{path} must be a clone of gitleaks, Nosey Parker, Kingfisher, TruffleHog, detect-secrets, CredData, Presidio "
+        "or presidio-research, or any other clone, whose files and log are then read for false alarms: it has no .git",
         field="paths",
     )

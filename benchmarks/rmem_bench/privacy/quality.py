@@ -127,7 +127,7 @@ def _group(kind: str) -> str:
 def _row(sample: Sample, kind: str) -> str:
     if kind in _NAMES and not _NAMES[kind].search(sample.text):
         return f"{kind}, unnamed"
-    if kind == "secret" and not sample.marks:
+    if not sample.marks and (kind == "secret" or (kind in SECRETS and sample.corpus in SECRETS_ONLY)):
         return "look-alike of a secret"
     return _SETTINGS.get(sample.setting, kind) if kind == "secret" else kind
 

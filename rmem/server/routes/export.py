@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any, cast
 
@@ -11,10 +12,11 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from ... import transfer
+from ...memory_files import read_jsonl
 from .. import documents
 from ..access import Access, Role, allowed
 from ..exchange import json_response
-from ..ownership import check_lines, visible_lines
+from ..ownership import check_lines, imported_memory, visible_lines
 from .answers import RUNNING
 from .memories import where_of
 
@@ -65,6 +67,7 @@ async def import_(access: Annotated[Access, Depends(allowed(Role.WRITE))], reque
 def _taken_in(access: Access, held: IO[bytes]) -> dict[str, Any]:
     check_lines(access, held)
     held.seek(0)
-    done = transfer.import_(access.brain, held, "jsonl")
+    memory_of = partial(imported_memory, access)
+    done = transfer.import_(access.brain, held, "jsonl", reader=lambda source: read_jsonl(source, memory_of))
     access.brain.store.record(access.member, "import", origin="rest", token=access.token_id, number=done["imported"])
     return done

@@ -260,8 +260,15 @@ async def between(access: Reader, parameters: Annotated[BetweenParameters, Query
         start, end = moment_of(parameters.start), moment_of(parameters.end)
         assert start is not None
         assert end is not None
-        found = graph.between(start, end, parameters.entity, believed=moment_of(parameters.believed))
-        return parameters.slice("changes", found, _change)
+        found = graph.between(
+            start,
+            end,
+            parameters.entity,
+            believed=moment_of(parameters.believed),
+            limit=parameters.limit + 1,
+            offset=parameters.offset,
+        )
+        return parameters.page("changes", found, _change)
 
     return await _answer(access, parameters, question)
 
@@ -298,9 +305,14 @@ async def query(access: Reader, parameters: Annotated[QueryParameters, Query()])
 async def closure(access: Reader, parameters: Annotated[ClosureParameters, Query()]) -> Response:
     def question(graph: Graph) -> Document:
         found = graph.closure(
-            parameters.entity, parameters.relation, direction=parameters.direction, depth=parameters.depth
+            parameters.entity,
+            parameters.relation,
+            direction=parameters.direction,
+            depth=parameters.depth,
+            limit=parameters.limit + 1,
+            offset=parameters.offset,
         )
-        return parameters.slice("reached", found, lambda item: {"name": item[0], "steps": item[1]})
+        return parameters.page("reached", found, lambda item: {"name": item[0], "steps": item[1]})
 
     return await _answer(access, parameters, question)
 

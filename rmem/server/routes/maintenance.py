@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -16,9 +16,9 @@ from fastapi.responses import StreamingResponse
 
 from ... import checks, config, doctor
 from ...errors import InputError
-from ...evaluate.online import report
+from ...evaluate.online import report as report_quality
 from ...stores.base import Trace
-from ...tiers.forgetting import ForgettingPolicy
+from ...tiers.forgetting import ForgettingPolicy, prune
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import Document, memory_document
@@ -29,20 +29,24 @@ from .answers import RUNNING
 router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
 _BINS, _MOST = 10, 200
 _NDJSON = "application/x-ndjson"
+Report = Callable[[Document], object]
 
 
 @router.post(
     "/maintenance",
     response_model=documents.MaintenanceAnswer,
+    responses={200: {"content": {_NDJSON: {}}}},
     openapi_extra=body_schema(forms.MaintenanceForm),
     summary="Tend the tiers, and prune what has faded",
 )
 async def maintenance(
     access: Annotated[Access, Depends(allowed(Role.WRITE))],
     form: Annotated[Document, Depends(json_body(forms.MaintenanceForm, "maintenance"))],
+    accept: Annotated[str, Header()] = "",
 ) -> Response:
     """What is pruned can be restored for a grace period; `grace_days: 0`, for good at once, needs the role ADMIN. The
-    answer lists what is pruned, as far as the caller may see it, the most faded first, at most `limit`."""
+    answer lists what is pruned, as far as the caller may see it, the most faded first, at most `limit`. Of a dry run
+    as application/x-ndjson, lines with `done` and `total` come before the answer, as the work goes on."""
     dry_run = checks.flag("dry_run", form.get("dry_run", False))
     policy = None if form.get("prune") is None else ForgettingPolicy.of(form["prune"])
     if policy is not None:
@@ -51,16 +55,33 @@ async def maintenance(
         if not policy.grace_days:
             access.need(Role.ADMIN)
     limit = None if form.get("limit") is None else checks.whole("limit", form["limit"])
-    return json_response(await access.write(_maintain, access, form.get("agent"), policy, dry_run, limit))
+    agent = None if form.get("agent") is None else checks.name("agent", form["agent"])
+    if not dry_run:
+        return json_response(await access.write(_maintain, access, agent, policy, dry_run, limit))
+    if policy is None:
+        return json_response(await access.read(_maintain, access, agent, policy, dry_run, limit))
+    if _NDJSON not in accept:
+        return json_response(await access.read_whole(_maintain, access, agent, policy, dry_run, limit))
+    return StreamingResponse(
+        _lines(lambda report: access.read_whole(_maintain, access, agent, policy, dry_run, limit, report)),
+        media_type=_NDJSON,
+    )
 
 
 def _maintain(
-    access: Access, agent: Any, policy: ForgettingPolicy | None, dry_run: bool, limit: int | None
+    access: Access,
+    agent: str | None,
+    policy: ForgettingPolicy | None,
+    dry_run: bool,
+    limit: int | None,
+    report: Report | None = None,
 ) -> Document:
-    if agent is not None:
-        checks.name("agent", agent)
+    def on_progress(done: int, total: int | None) -> None:
+        if report is not None:
+            report({"done": done, "total": total})
+
     with config.acting(access.member, access.token_id):
-        planned = [] if policy is None else access.brain.prune(policy, dry_run=True)
+        planned = [] if policy is None else prune(access.brain.store, policy, dry_run=True, on_progress=on_progress)
         # asked now: once pruned, nobody knows
         listed = set(islice((key for key, _ in planned if is_known(access, key)), limit))
         pruned = planned if policy is None or dry_run else access.brain.prune(policy)
@@ -87,7 +108,9 @@ async def retention(
     """`bins` counts memories by tenths of retention, from 0 to 1. `next` are the most faded that are not pinned, with
     the time at which each falls below the policy's `below` (0.05 without it) if nobody uses it."""
     policy = ForgettingPolicy.of(form.get("policy") or {})
-    return json_response(await access.read(_retention, access, policy, checks.whole("limit", form.get("limit", 20))))
+    return json_response(
+        await access.read_whole(_retention, access, policy, checks.whole("limit", form.get("limit", 20)))
+    )
 
 
 def _retention(access: Access, policy: ForgettingPolicy, limit: int) -> Document:
@@ -117,7 +140,7 @@ async def quality(
 ) -> Response:
     """By the feedback on recalls: success rate, hit ratio and mean reciprocal rank, over all, by window of time, and
     for each agent and type; `drift` compares the last window with the one before."""
-    return json_response(await access.read(lambda: report(access.brain.store.feedback(), agent=agent, by=by)))
+    return json_response(await access.read(lambda: report_quality(access.brain.store.feedback(), agent=agent, by=by)))
 
 
 @router.get(
@@ -133,21 +156,18 @@ async def examination(
     `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered.
     As application/x-ndjson, lines with `check`, `done` and `total` come before the answer, as the work goes on."""
     if _NDJSON in accept:
-        return StreamingResponse(_examination_lines(access), media_type=_NDJSON)
-    return json_response(await access.read(_examine, access))
+        return StreamingResponse(_lines(lambda report: access.read_whole(_examine, access, report)), media_type=_NDJSON)
+    return json_response(await access.read_whole(_examine, access))
 
 
-async def _examination_lines(access: Access) -> AsyncIterator[bytes]:
+async def _lines(work_on: Callable[[Report], Awaitable[Document]]) -> AsyncIterator[bytes]:
+    """Yield what long work reports, from its thread, and then its answer."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[Document]()
 
-    def report_check(name: str, done: int, total: int) -> None:
-        line = {"check": name, "done": done, "total": total}
-        loop.call_soon_threadsafe(lines.put_nowait, line)
+    async def answer() -> None:
+        await lines.put(await work_on(lambda line: loop.call_soon_threadsafe(lines.put_nowait, line)))
 
-    async def examine() -> None:
-        await lines.put(await access.read(_examine, access, report_check))
-
-    work = loop.create_task(examine())
+    work = loop.create_task(answer())
     work.add_done_callback(lambda _: lines.put_nowait({}))  # the end, also of work that failed
     try:
         while line := await lines.get():
@@ -157,7 +177,11 @@ async def _examination_lines(access: Access) -> AsyncIterator[bytes]:
         work.cancel()
 
 
-def _examine(access: Access, on_check: Callable[[str, int, int], None] | None = None) -> Document:
+def _examine(access: Access, report: Report | None = None) -> Document:
+    def on_check(name: str, done: int, total: int) -> None:
+        if report is not None:
+            report({"check": name, "done": done, "total": total})
+
     found = [*doctor.examine(access.address, on_check), *doctor.check_audit(access.brain.store)]
     if access.service.settings.own_store is not None:
         from ...team import health

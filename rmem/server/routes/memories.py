@@ -15,6 +15,9 @@ from ... import checks, config
 from ...errors import InputError, NotFoundError
 from ...filters import Filter
 from ...models import Memory
+from ...team.memory import TeamMemory
+from ...team.notes import KINDS, is_shared
+from ...team.versions import audience_detail
 from .. import documents, forms
 from ..access import Access, Role, allowed
 from ..bodies import (
@@ -122,9 +125,11 @@ def _remember_all(access: Access, items: list[Any]) -> list[str]:
 
 
 def record_new(access: Access, kept: Sequence[Memory]) -> None:
-    """Record in the audit log who remembered what, by scope."""
-    for scope, memories in groupby(kept, key=lambda memory: memory.tags.get("scope") or _scope_of(memory.place)):
-        detail = {"origin": "rest", "token": access.token_id, "scope": scope}
+    """Record in the audit log who remembered what, and for whom."""
+    for (scope, place), memories in groupby(
+        kept, key=lambda memory: (memory.tags.get("scope") or _scope_of(memory.place), memory.place)
+    ):
+        detail = {"origin": "rest", "token": access.token_id, "scope": scope, **audience_detail(place)}
         access.brain.store.record(access.member, "remember", [memory.memory_id for memory in memories], **detail)
 
 
@@ -150,9 +155,11 @@ async def update(
 ) -> Response:
     """With `If-Match` only if the memory is still the one with that ETag."""
     wanted = request.headers.get("if-match")
+    before: list[tuple[str, str | None]] = []
 
     def unchanged(memory: Memory) -> None:
         check_fields(access, memory, form)
+        before[:] = [(memory.text, memory.place)]
         if wanted is not None and not is_among(tag_of(memory), wanted):
             raise HTTPException(412, "the memory has been changed since; get it again")
 
@@ -162,10 +169,19 @@ async def update(
         with access.once():
             memory = access.brain.update(memory_id, only_if=unchanged, keep_earlier=keep_earlier, **form)
             access.brain.store.record(access.member, "change", [memory_id], **detail)
-            return memory
+            return _announce(access, memory, *before[0]) if before else memory  # else this request did it before
 
     memory = await access.write(changed)
     return json_response(memory_document(memory), headers={"ETag": tag_of(memory)})
+
+
+def _announce(access: Access, memory: Memory, text: str, place: str | None) -> Memory:
+    """Send members of the team the new words of a memory that they have, or its removal if it is for others now."""
+    words, moved = memory.text != text, memory.place != place
+    if memory.type not in KINDS or not (words or moved) or not (is_shared(place) or is_shared(memory.place)):
+        return memory
+    team = TeamMemory(access.brain, author=access.member, origin="rest", token=access.token_id)
+    return team.announce(memory.memory_id, words=words, audience=moved)
 
 
 @router.post(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -9,9 +10,9 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from ... import checks
 from ...errors import InputError
-from ...models import Memory
 from ...team.admission import Sender, admit
-from ...team.exchange import changes
+from ...team.exchange import Receiver, changes
+from ...team.notes import audience
 from ...team.repositories import Sharing
 from .. import documents, forms
 from ..access import Access, Role, allowed
@@ -37,13 +38,13 @@ async def pull(
 def _changes(access: Access, after: int, limit: int, repositories: list[str]) -> Document:
     sharing = Sharing.of(access.brain)
     received = sharing.received(access.member, repositories)
-
-    def is_received(memory: Memory) -> bool:
-        place = memory.place or ""
-        return not place.startswith("repo:") or place.removeprefix("repo:") in received
-
-    answer = asdict(changes(access.brain, after, limit, only=is_received))
+    had = sharing.wanted(access.member, repositories)
+    answer = asdict(changes(access.brain, after, limit, receiver=Receiver(_places(received), _places(had))))
     return {**answer, "repositories": sorted(received), "shared": sharing.shared}
+
+
+def _places(repositories: Collection[str]) -> set[str]:
+    return {audience("organisation", None, ""), *(audience("repository", name, "") for name in repositories)}
 
 
 @router.post(

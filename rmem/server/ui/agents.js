@@ -1,7 +1,8 @@
 // Agents and tiers: what each agent holds where, what moves and what fades, and how well recall does in use.
 
 import {byTier, lines, shares} from "./chart.js";
-import {TIERS, bytes, confirmed, count, day, field, h, later, plural, problem, replace, say, table, told, waiting, when} from "./dom.js";
+import {TIERS, bytes, confirmed, count, day, field, h, later, plural, problem, progress, replace, say, table, told, waiting, when} from "./dom.js";
+import {teach} from "./empty.js";
 import {t} from "./text.js";
 
 export const title = t`Agents`;
@@ -14,17 +15,17 @@ export async function show({content, parameters, workspace, address, isCurrent})
   const {agents} = await workspace.get("agents");
   if (!isCurrent()) return;
   const names = Object.keys(agents).sort((one, other) => agents[other] - agents[one]);
+  if (!names.length) { teach(content, workspace); return; }
   const chosen = parameters.get("agent") ?? names[0];
   const one = h("section", {"aria-label": t`One agent`}), fades = h("section", {"aria-label": t`Fading`});
   const quality = h("section", {"aria-label": t`Retrieval in use`});
   const box = h("input", {list: "agents", value: chosen ?? "", autocomplete: "off"});
-  replace(content, h("h1", null, t`Agents and tiers`), names.length ? [
+  replace(content, h("h1", null, t`Agents and tiers`),
     h("form", {class: "row", onsubmit: event => { event.preventDefault(); location.hash = address("agents", {agent: box.value}); }},
       field(t`Agent`, box, plural(names.length, t`agent`, t`agents`)),
       h("datalist", {id: "agents"}, names.slice(0, 500).map(name => h("option", {value: name}))), h("button", null, t`Show`)),
-    shares(t`Memories by agent`, agents, name => address("agents", {agent: name}))] : h("p", null, t`No agent remembers anything yet.`),
-  one, fades, quality);
-  await Promise.all([chosen && told(one, drawAgent()), told(fades, drawFading()), told(quality, drawQuality())]);
+    shares(t`Memories by agent`, agents, name => address("agents", {agent: name})), one, fades, quality);
+  await Promise.all([told(one, drawAgent()), told(fades, drawFading()), told(quality, drawQuality())]);
 
   async function drawAgent() {
     const path = `agents/${encodeURIComponent(chosen)}`;
@@ -101,7 +102,12 @@ export async function show({content, parameters, workspace, address, isCurrent})
     async function run() {
       try {
         replace(tried, waiting(t`Trying the policy on all memories…`));
-        const {pruned, pruned_count: number} = await workspace.send("POST", "maintenance", {prune: policy(), dry_run: true, limit: LISTED});
+        let answer;
+        for await (const line of workspace.lines("maintenance", {method: "POST", body: {prune: policy(), dry_run: true, limit: LISTED}})) {
+          answer = line;
+          if (line.total) replace(tried, progress(t`Trying the policy on all memories…`, line.done, line.total));
+        }
+        const {pruned, pruned_count: number} = answer;
         replace(tried, h("p", null, t`${plural(number, t`memory`, t`memories`)} would be pruned; nothing was removed. `,
           number > 0 && h("button", {class: "danger", onclick: () => apply(number)}, t`Apply…`)),
         pruned.length > 0 && table([t`memory`, t`retention`], pruned.map(one =>

@@ -39,8 +39,8 @@ export const get = async (path, parameters) => (await ask(path + query(parameter
 export const send = async (method, path, body) => (await ask(path, {method, body})).json();
 
 /** The lines of a long answer, as they come. */
-async function* lines(path) {
-  const answer = await ask(path, {accept: "application/x-ndjson"});
+async function* lines(path, options) {
+  const answer = await ask(path, {...options, accept: "application/x-ndjson"});
   let rest = "";
   try {
     for (const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
@@ -83,6 +83,6 @@ export class Workspace {
   get(rest, parameters) { return get(this.path(rest), parameters); }
   send(method, rest, body) { return send(method, this.path(rest), body); }
   ask(rest, options) { return ask(this.path(rest), options); }
-  lines(rest) { return lines(this.path(rest)); }
+  lines(rest, options) { return lines(this.path(rest), options); }
   memory(id) { return `memories/${encodeURIComponent(id)}`; }
 }

@@ -72,14 +72,28 @@ export async function show({content, workspace, address, isCurrent}) {
           }}, t`Restore`)))));
   }
 
-  async function drawMembers() { // of the whole organisation: for its administrators, which not all of a workspace are
-    if ((await get("me")).role !== "ADMIN") return;
-    const [who, keys] = await Promise.all([get("members", {limit: 200}), get("tokens", {limit: 200})]);
-    if (!isCurrent()) return;
-    replace(members, h("h2", null, t`Members and tokens`), table([t`member`, t`role in all workspaces`],
-      who.members.map(one => [one.member, one.role]), t`Members`),
-    table([t`member`, t`label`, t`may`, t`expires`, t`state`], keys.tokens.map(one => [one.member, one.label,
-      one.effective_role ?? t`nothing`, day(one.expires), one.state]), t`Tokens`));
+  async function drawMembers() { // of the whole organisation for its administrators, which not all of a workspace are
+    const ofAll = (await get("me")).role === "ADMIN", who = one => [one.member, one.role];
+    if (!ofAll && !workspace.isAdmin) return;
+    const parts = await Promise.all([
+      listed(workspace.path("members"), "members", [t`member`, t`role in this workspace`], who, t`Members of this workspace`),
+      ofAll && listed("members", "members", [t`member`, t`role in all workspaces`], who, t`Members`),
+      ofAll && listed("tokens", "tokens", [t`member`, t`label`, t`may`, t`expires`, t`state`], one => [one.member, one.label,
+        one.effective_role ?? t`nothing`, day(one.expires), one.state], t`Tokens`)]);
+    if (isCurrent()) replace(members, h("h2", null, t`Members and tokens`), parts);
+  }
+
+  async function listed(path, key, names, row, label) {
+    const part = h("div"), rows = [];
+    await more();
+    return part;
+
+    async function more(cursor) {
+      const page = await get(path, {limit: 200, cursor});
+      rows.push(...page[key].map(row));
+      replace(part, rows.length > 0 && table(names, rows, label),
+        page.next_cursor && h("button", {onclick: () => more(page.next_cursor)}, t`More`));
+    }
   }
 
   async function drawAudit(cursor) {

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...crypto.vault import Vault
 from ...errors import StoreError
-from ...facts.model import FactEdges, FoundFact, StoredFact, flags_of, name_id
+from ...facts.conflicts import Conflict, possible_conflicts
+from ...facts.model import DATED, NEGATED, SINGLE, SURE, FactEdges, FoundFact, StoredFact, flags_of, name_id
 from ...facts.relations import relation_id
 from ...models import Memory
 from ..capabilities import FactTable
@@ -76,6 +77,7 @@ def read(
     objects: Sequence[int] = (),
     seqs: Sequence[int] = (),
     memories: Sequence[str] = (),
+    within: tuple[float, float] | None = None,
     after: tuple[int, int] | None = None,
     newest: bool = False,
     limit: int | None = None,
@@ -100,15 +102,18 @@ def read(
             ids = part if name == longest else ids
             wheres.append(f"{name} IN ({', '.join('?' * len(ids))})")
             values += ids
+        if within is not None:
+            wheres.append("(f.valid_from >= ? AND f.valid_from < ? OR f.valid_until >= ? AND f.valid_until < ?)")
+            values += (*within, *within)
         if after is not None:
             wheres.append("(f.seq, f.number) > (?, ?)")
             values += after
         where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-        bound = "" if limit is None else f" LIMIT {int(limit)}"
-        if newest and limit is not None:  # choose by the index alone, then read
-            chosen = f"SELECT f.seq, f.number FROM facts f{where} ORDER BY f.seq DESC, f.number DESC{bound}"
-            where, bound = f" WHERE (f.seq, f.number) IN ({chosen})", ""
-        rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number{bound}", values)
+        if limit is not None:  # choose by the index alone, then read
+            order = "f.seq DESC, f.number DESC" if newest else "f.seq, f.number"
+            chosen = f"SELECT f.seq, f.number FROM facts f{where} ORDER BY {order} LIMIT {int(limit)}"
+            where = f" WHERE (f.seq, f.number) IN ({chosen})"
+        rows = connection.execute(f"{_READ}{where} ORDER BY f.seq, f.number", values)
         found += [fact for row in rows if (fact := _to_fact(row, vault)) is not None]
     if len(parts) > 1:
         found.sort(key=lambda fact: (fact.seq, fact.number))
@@ -167,8 +172,7 @@ def _first(column: str, count: int) -> str:
 def edges(connection: Connection, vault: Vault, shown: Callable[[int, str | None], bool] | None) -> FactEdges:
     """Return all facts as numbers, or those for which `shown(row, place of its memory)` is true. Encrypted ones must be
     decrypted one by one."""
-    sealed = "SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1"
-    if connection.execute(sealed).fetchone() is not None:
+    if _is_any_encrypted(connection):
         found: Iterable[tuple[int, ...]] = (
             (fact.subject, fact.relation, fact.object, fact.flags)
             for fact in read(connection, vault)
@@ -186,6 +190,55 @@ def edges(connection: Connection, vault: Vault, shown: Callable[[int, str | None
     return FactEdges(*table.T)
 
 
+def _is_any_encrypted(connection: Connection) -> bool:
+    return connection.execute("SELECT 1 FROM memories WHERE key_version IS NOT NULL LIMIT 1").fetchone() is not None
+
+
+_DENIED = f"""
+SELECT subject, relation, object FROM facts
+WHERE object IN (SELECT object FROM facts WHERE flags & {NEGATED} <> 0) AND confidence >= {SURE}{{about}}
+GROUP BY subject, relation, object HAVING min(flags & {NEGATED}) < max(flags & {NEGATED})
+"""
+_REPLACED = f"""
+WITH several AS (
+    SELECT subject, relation, count(valid_until) AS ends, CASE WHEN
+        min(CASE WHEN confidence >= {SURE} THEN confidence END) < max(confidence)
+        OR count(CASE WHEN flags & {DATED} <> 0 THEN 1 END)
+            > count(DISTINCT CASE WHEN flags & {DATED} <> 0 THEN valid_from END)
+        THEN 1 ELSE 0 END AS differs
+    FROM facts WHERE relation NOT IN ({{many}}){{about}} GROUP BY subject, relation
+    HAVING min(object) < max(object) AND (max(flags & {SINGLE}) > 0 OR relation IN ({{single}}))
+), ordered AS (
+    SELECT f.subject, f.relation, f.valid_from,
+        lag(f.valid_until) OVER (PARTITION BY f.subject, f.relation ORDER BY f.valid_from, f.seq, f.number) AS until
+    FROM several s JOIN facts f ON f.subject = s.subject AND f.relation = s.relation
+    WHERE s.differs = 0 AND s.ends > 0
+)
+SELECT subject, relation FROM several WHERE differs = 1
+UNION SELECT subject, relation FROM ordered WHERE until > valid_from
+"""  # a later value contradicts an earlier one if it is trusted less, has the same date, or begins before its end
+_ABOUT = (
+    " AND (subject IN ({ids}) OR (subject, relation) IN (SELECT subject, relation FROM facts WHERE object IN ({ids})))"
+)
+
+
+def conflicts(
+    connection: Connection, vault: Vault, single: Sequence[int], many: Sequence[int], about: Sequence[int]
+) -> list[Conflict]:
+    """Find where facts may contradict each other; encrypted ones must be decrypted one by one."""
+    if _is_any_encrypted(connection):
+        return possible_conflicts(read(connection, vault), single, many, about)
+    limit = _ABOUT.format(ids=_listed(about)) if about else ""
+    found: list[Conflict] = list(connection.execute(_DENIED.format(about=limit)))
+    replaced = connection.execute(_REPLACED.format(single=_listed(single), many=_listed(many), about=limit))
+    found += [(subject, relation, None) for subject, relation in replaced]
+    return sorted(found, key=lambda one: one[:2])
+
+
+def _listed(ids: Sequence[int]) -> str:
+    return ", ".join(str(int(one)) for one in (*ids, 0))  # SQL knows no empty list; no name has the id 0
+
+
 def count(connection: Connection) -> int:
     found = connection.execute("SELECT count(*) FROM facts").fetchone()
     return 0 if found is None else int(found[0])
@@ -200,6 +253,7 @@ class SqlFacts(FactTable, SqlStore):
         relations: Sequence[int] = (),
         objects: Sequence[int] = (),
         *,
+        within: tuple[float, float] | None = None,
         after: tuple[int, int] | None = None,
         newest: bool = False,
         limit: int | None = None,
@@ -211,6 +265,7 @@ class SqlFacts(FactTable, SqlStore):
                 subjects=subjects,
                 relations=relations,
                 objects=objects,
+                within=within,
                 after=after,
                 newest=newest,
                 limit=limit,
@@ -230,6 +285,11 @@ class SqlFacts(FactTable, SqlStore):
 
     def fact_edges(self, shown: Callable[[int, str | None], bool] | None = None) -> FactEdges:
         return self._read_facts(lambda connection: edges(connection, self.vault, shown))
+
+    def possible_conflicts(
+        self, single: Sequence[int], many: Sequence[int], about: Sequence[int] = ()
+    ) -> list[Conflict]:
+        return self._read_facts(lambda connection: conflicts(connection, self.vault, single, many, about))
 
     def fact_count(self) -> int:
         return self.read(count)

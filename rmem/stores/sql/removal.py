@@ -15,7 +15,7 @@ from zlib import compress, decompress
 from ... import config
 from ...errors import KeyMissingError, KeyWrongError, StoreError
 from ...models import Memory
-from ..base import SetAside, Trace
+from ..base import Progress, SetAside, Trace, counted
 from ..capabilities import Trash
 from ..indexed import derive_with_facts
 from ..packing import Codec
@@ -238,9 +238,15 @@ class SqlRemoval(Trash, SqlStore):
         self.audit_chain.save(head)
         return found
 
-    def traces(self) -> Iterator[Trace]:
+    def traces(self, on_progress: Progress | None = None) -> Iterator[Trace]:
         self.flush()
-        yield from self.read(lambda connection: list(read_traces(connection, self.codec)))
+
+        def work(connection: Connection) -> list[Trace]:
+            found = connection.execute("SELECT count(*) FROM memories").fetchone()
+            total = 0 if found is None else int(found[0])
+            return list(counted(read_traces(connection, self.codec), total, on_progress))
+
+        yield from self.read(work)
 
 
 def _because(reason: str) -> dict[str, Any]:

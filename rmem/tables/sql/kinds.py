@@ -24,8 +24,10 @@ def kind_of(tree: exp.Expression) -> str:
 
 
 def target_tables(tree: exp.Expression) -> list[str]:
-    """Return the tables (or indexes) that a statement changes."""
+    """Return the tables that a statement changes; of DROP INDEX, which names none, the indexes."""
     if isinstance(tree, exp.Query):
         return []
+    if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Index):
+        return [fold_name(tree.this.args["table"])]
     targets = tree.expressions if isinstance(tree, exp.TruncateTable) else tree.args.get("tables") or [tree.this]
     return [fold_name(target.this if isinstance(target, exp.Schema) else target) for target in targets]
