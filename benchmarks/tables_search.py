@@ -61,8 +61,8 @@ def fill(folder: Path, address: str, rows: int, *, random: bool) -> float:
             workspace.insert("docs", {"id": numbers, "repo": repos, "body": bodies, "e": list(vectors)})
             parts.append(vectors)
         started = time.perf_counter()
-        workspace.create_index("docs", "body", kind="bm25")
-        workspace.create_index("docs", "e", kind="vector")
+        workspace.query("CREATE INDEX ON docs USING deeplake_index (body)")
+        workspace.query("CREATE INDEX ON docs USING deeplake_index (e)")
         spent = time.perf_counter() - started
     matrix = np.concatenate(parts)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from .catalog import Index, Table, parents_first
 from .engines.base import Engine, StaleCatalogueError
 from .results import Result
 from .sql import define, views
-from .sql.alter import apply_alter
+from .sql.alter import apply_alter, renamed_columns
 from .sql.bind import Binder
 from .sql.kinds import kind_of
 from .sql.scope import base_table, check_name, fold_name, only, shown, table_name
@@ -23,57 +23,92 @@ _TRIES = 5
 
 
 class Definitions:
-    """The DDL statements of one workspace. `run` binds and runs a statement that writes rows; `create_index` creates an
-    index."""
+    """The DDL statements of one workspace. `run` binds and runs a statement that writes rows."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        workspace: str,
-        run: Callable[[exp.Expression], Result],
-        create_index: Callable[[Index, bool], None],
-    ) -> None:
-        self._engine, self._workspace, self._run, self._create_index = engine, workspace, run, create_index
+    def __init__(self, engine: Engine, workspace: str, run: Callable[[exp.Expression], Result]) -> None:
+        self._engine, self._workspace, self._run = engine, workspace, run
 
     def run(self, tree: exp.Expression, sql: str) -> Result:
         """Run one DDL statement; `sql` is its text."""
-        if isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW":
-            return self._engine.run_in_transaction(lambda: self._create_view(tree, sql))
-        if isinstance(tree, exp.Create):
-            return self._create(tree)
-        if isinstance(tree, exp.Drop):
-            return self._drop(tree)
-        if isinstance(tree, exp.Alter) and tree.args.get("kind") == "TABLE":
-            return self._alter(tree)
-        if isinstance(tree, exp.TruncateTable):
-            return self._truncate(tree)
-        if isinstance(tree, (exp.Condition, exp.Alias)):  # an expression, such as a misspelt SELECT
-            raise SqlError(f"the statement cannot be read: {shown(tree)!r} is not the beginning of one")
-        raise SqlUnsupportedError(f"{kind_of(tree)} statements are not supported")
+        kind = kind_of(tree)
+        match tree, kind:
+            case exp.Create(), "CREATE TABLE":
+                return self._create_table(tree)
+            case exp.Create(), "CREATE VIEW":
+                return self._change(lambda catalogue: self._create_view(tree, sql, catalogue))
+            case exp.Drop(), "DROP TABLE" | "DROP VIEW":
+                only(tree, *_DROPPED)
+                nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
+                names = [table_name(node, self._workspace) for node in nodes]
+                self.drop(names, str(tree.args["kind"]), bool(tree.args.get("exists")))
+                return Result()
+            case exp.Drop(), "DROP INDEX":
+                only(tree, *_DROPPED)
+                names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
+                self.drop_indexes(names, bool(tree.args.get("exists")))
+                return Result()
+            case exp.Alter(), "ALTER TABLE":
+                return self._change(lambda catalogue: self._alter(tree, catalogue))
+            case exp.TruncateTable(), _:
+                return self._truncate(tree)
+            case exp.Condition() | exp.Alias(), _:  # an expression, such as a misspelt SELECT
+                raise SqlError(f"the statement cannot be read: {shown(tree)!r} is not the beginning of one")
+        raise SqlUnsupportedError(f"{kind} statements are not supported")
 
-    def _create(self, tree: exp.Create) -> Result:
-        kind = tree.args.get("kind")
-        exists_ok = bool(tree.args.get("exists"))
-        catalogue = self._engine.tables()
-        if kind == "INDEX":
-            index = define.index_of(tree, catalogue, self._workspace)
-            self._create_index(index, exists_ok)
-            return Result()
-        if kind != "TABLE":
-            raise SqlUnsupportedError(f"CREATE {kind} is not supported")
+    def _change(self, work: Callable[[dict[str, Table]], T]) -> T:
+        return retry_if_stale(lambda: self._engine.change_catalogue(work))
+
+    def _create_table(self, tree: exp.Create) -> Result:
         define.check_properties(tree)
-        if tree.expression is not None:
-            return self._create_as(tree, exists_ok)
-        name = table_name(tree.this.this if isinstance(tree.this, exp.Schema) else tree.this, self._workspace)
-        if name in catalogue and exists_ok:
-            return Result()
-        if name in catalogue:
-            raise TableExistsError(f'relation "{name}" already exists')
-        self._engine.create_table(define.table_of(tree, catalogue, self._workspace), exists_ok=exists_ok)
-        return Result()
+        columns, query = tree.this, tree.expression
+        if query is not None and isinstance(columns, exp.Schema):
+            raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
+        name = table_name(columns.this if isinstance(columns, exp.Schema) else columns, self._workspace)
 
-    def _create_view(self, tree: exp.Create, sql: str) -> Result:
-        catalogue = self._engine.tables()
+        def create(catalogue: dict[str, Table]) -> Result:
+            if name in catalogue:
+                if tree.args.get("exists"):
+                    return Result()
+                raise TableExistsError(f'relation "{name}" already exists')
+            if query is None:
+                self._engine.create_table(define.table_of(tree, catalogue, self._workspace))
+                return Result()
+            found = views.columns_of(Binder(catalogue, self._workspace).query(query.copy(), None))
+            self._engine.create_table(Table(check_name(name, "table"), found))
+            target = exp.Table(this=exp.Identifier(this=name, quoted=True))
+            return Result(row_count=self._run(exp.Insert(this=target, expression=query.copy())).row_count)
+
+        return self._change(create)
+
+    def create_index(self, tree: exp.Create) -> Index | None:
+        """Create an index and return it; None if there is one of its name and the statement allows that."""
+
+        def create(catalogue: dict[str, Table]) -> Index | None:
+            index = define.index_of(tree, catalogue, self._workspace)
+            if any(index.name == other.name for table in catalogue.values() for other in table.indexes):
+                if tree.args.get("exists"):
+                    return None
+                raise TableExistsError(f'index "{index.name}" already exists')
+            self._engine.create_index(index)
+            return index
+
+        return self._change(create)
+
+    def drop_indexes(self, names: Sequence[str], missing_ok: bool) -> bool:
+        """Drop all of these indexes, or none; return whether any existed."""
+
+        def drop(catalogue: dict[str, Table]) -> bool:
+            known = {index.name: index for table in catalogue.values() for index in table.indexes}
+            for name in names:
+                if name in known:
+                    self._engine.drop_index(known[name])
+                elif not missing_ok:
+                    raise NoSuchTableError(f'index "{name}" does not exist')
+            return any(name in known for name in names)
+
+        return self._change(drop)
+
+    def _create_view(self, tree: exp.Create, sql: str, catalogue: dict[str, Table]) -> Result:
         view = views.view_of(tree, sql, catalogue, self._workspace)
         if view.name in catalogue:
             views.check_altered(view.name, view, catalogue, self._workspace)
@@ -81,48 +116,10 @@ class Definitions:
         self._engine.create_table(view)
         return Result()
 
-    def _create_as(self, tree: exp.Create, exists_ok: bool) -> Result:
-        """Run CREATE TABLE … AS SELECT: table and rows in one transaction."""
-        if isinstance(tree.this, exp.Schema):
-            raise SqlUnsupportedError("CREATE TABLE … (columns) AS is not supported; name the columns in the SELECT")
-        name = check_name(table_name(tree.this, self._workspace), "table")
-        catalogue = self._engine.tables()
-        if name in catalogue:
-            if exists_ok:
-                return Result()
-            raise TableExistsError(f'relation "{name}" already exists')
-        source = tree.expression.copy()
-        columns = views.columns_of(Binder(catalogue, self._workspace).query(source, None))
-
-        def made() -> Result:
-            self._engine.create_table(Table(name, columns))
-            target = exp.Table(this=exp.Identifier(this=name, quoted=True))
-            insert = exp.Insert(this=target, expression=tree.expression.copy())
-            return Result(row_count=self._run(insert).row_count)
-
-        return self._engine.run_in_transaction(made)
-
-    def _drop(self, tree: exp.Drop) -> Result:
-        only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
-        names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
-        if tree.args.get("kind") == "INDEX":
-            missing_ok = bool(tree.args.get("exists"))
-            self._engine.run_in_transaction(
-                lambda: [self._engine.drop_index(name, missing_ok=missing_ok) for name in names]
-            )
-            return Result()
-        kind = str(tree.args.get("kind"))
-        if kind not in ("TABLE", "VIEW"):
-            raise SqlUnsupportedError(f"DROP {kind} is not supported")
-        nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
-        self.drop([table_name(node, self._workspace) for node in nodes], kind, bool(tree.args.get("exists")))
-        return Result()
-
     def drop(self, names: Sequence[str], kind: str, missing_ok: bool) -> bool:
         """Drop all of these tables or views, or none; return whether any existed."""
 
-        def drop() -> bool:
-            catalogue = self._engine.tables()
+        def drop(catalogue: dict[str, Table]) -> bool:
             known = [name for name in names if name in catalogue]
             for name in names:
                 if name not in catalogue and not missing_ok:
@@ -132,6 +129,7 @@ class Definitions:
                 if found != kind:
                     raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
             views.check_unused(set(known), catalogue, self._workspace)
+            _check_unreferenced(known, catalogue)
             try:
                 ordered = parents_first(catalogue[name] for name in known)
             except CycleError:
@@ -142,19 +140,17 @@ class Definitions:
                 self._engine.drop_table(table.name)
             return bool(known)
 
-        return retry_if_stale(lambda: self._engine.run_in_transaction(drop))
+        return self._change(drop)
 
-    def _alter(self, tree: exp.Alter) -> Result:
+    def _alter(self, tree: exp.Alter, catalogue: dict[str, Table]) -> Result:
         name = table_name(tree.this, self._workspace)
-        catalogue = self._engine.tables()
-        if name not in catalogue:
-            if tree.args.get("exists"):
-                return Result()
-            raise NoSuchTableError(f'table "{name}" does not exist in workspace "{self._workspace}"')
-        changed = apply_alter(base_table(name, catalogue, self._workspace), tree, catalogue, self._workspace)
-        if changed != catalogue[name]:
+        if name not in catalogue and tree.args.get("exists"):
+            return Result()
+        table = base_table(name, catalogue, self._workspace)
+        changed = apply_alter(table, tree, catalogue, self._workspace)
+        if changed != table:
             views.check_altered(name, changed, catalogue, self._workspace)
-            self._engine.alter_table(name, changed, tree)
+            self._engine.alter_table(name, changed, renamed_columns(tree))
         return Result()
 
     def _truncate(self, tree: exp.TruncateTable) -> Result:
@@ -168,6 +164,18 @@ class Definitions:
             return Result()
 
         return self._engine.run_in_transaction(emptied) if len(tree.expressions) > 1 else emptied()
+
+
+_DROPPED = ("this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
+
+
+def _check_unreferenced(names: Sequence[str], catalogue: Mapping[str, Table]) -> None:
+    """Refuse to drop a table that a remaining one refers to."""
+    for other in catalogue.values():
+        used = {reference.table for reference in other.references}.intersection(names)
+        if used and other.name not in names:
+            what = f'cannot drop table "{used.pop()}" because table "{other.name}" refers to it'
+            raise ConstraintError(f"{what}; drop that one first")
 
 
 def retry_if_stale(run: Callable[[], T]) -> T:

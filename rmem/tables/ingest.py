@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -257,12 +257,9 @@ def _find_table(workspace: Workspace, table: str) -> Table | None:
 
 def _plan_table(name: str, columns: Mapping[str, str]) -> Table:
     """Return the table that these columns will create."""
-    from .sql.define import table_of
-    from .sql.parse import parse
+    from .sql.define import create_statement, table_of
 
-    body = ", ".join(f"{quote_name(column)} {words}" for column, words in columns.items())
-    tree = parse(f"CREATE TABLE {quote_name(name)} ({body})").tree
-    return table_of(cast("Any", tree), {}, "")
+    return table_of(create_statement(name, columns), {}, "")
 
 
 def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:

@@ -19,7 +19,7 @@ from ..errors import InputError, NoSuchTableError
 from ..extras import require
 from .catalog import Kind, Type
 from .results import Result
-from .wire_values import kind_of_value, to_json
+from .wire_values import column_types, to_json
 
 BATCH = 10_000
 
@@ -64,8 +64,8 @@ def arrow_reader(results: Iterable[Result]) -> Any:
     pa = pyarrow()
     source = iter(results)
     first = next(source, Result())
-    fields = [_field(pa, first, at) for at in range(len(first.columns))]
-    schema = pa.schema([field for field, _ in fields])
+    fields = [_arrow(pa, type or Type(Kind.TEXT)) for type in column_types(first)]
+    schema = pa.schema([pa.field(name, arrow) for name, (arrow, _) in zip(first.columns, fields, strict=True)])
     forms = [form for _, form in fields]
 
     def batches() -> Iterator[Any]:
@@ -89,18 +89,8 @@ def _batch(pa: Any, schema: Any, forms: Sequence[Callable[[Any], Any] | None], r
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _field(pa: Any, result: Result, at: int) -> tuple[Any, Callable[[Any], Any] | None]:
-    """Return the Arrow field of a column and the conversion of its values."""
-    type = result.types[at] if at < len(result.types) else None
-    if type is None:
-        first = next((row[at] for row in result.rows if row[at] is not None), None)
-        kind = Kind.TEXT if first is None else kind_of_value(first) or Kind.TEXT
-        type = Type(kind)
-    arrow, form = _arrow(pa, type)
-    return pa.field(result.columns[at], arrow), form
-
-
 def _arrow(pa: Any, type: Type) -> tuple[Any, Callable[[Any], Any] | None]:
+    """Return the Arrow type of a column and the conversion of its values."""
     if type.kind is Kind.NUMERIC and type.precision and type.precision <= 38:
         return pa.decimal128(type.precision, type.scale or 0), None
     if type.kind is Kind.JSONB:

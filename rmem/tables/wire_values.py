@@ -102,17 +102,19 @@ def kind_of_value(value: Any) -> Kind | None:
     return None
 
 
+def column_types(result: Result) -> list[Type | None]:
+    """Return the types of a result's columns, inferred from values if not declared."""
+    types = list(result.types or (None,) * len(result.columns))
+    for at, type in enumerate(types):
+        first = next((row[at] for row in result.rows if row[at] is not None), None) if type is None else None
+        kind = None if first is None else kind_of_value(first)
+        types[at] = type if kind is None else Type(kind)
+    return types
+
+
 def answer_types(result: Result) -> list[str | None]:
-    """Return the type names of a result's columns, inferred from values if not declared."""
-    names: list[str | None] = []
-    for at, type in enumerate(result.types or (None,) * len(result.columns)):
-        if type is not None:
-            names.append(type_name(type))
-            continue
-        first = next((row[at] for row in result.rows if row[at] is not None), None)
-        kind = kind_of_value(first) if first is not None else None
-        names.append(None if kind is None else kind.value)
-    return names
+    """Return the names of `column_types`."""
+    return [type_name(type) for type in column_types(result)]
 
 
 def parameters_to_json(params: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:

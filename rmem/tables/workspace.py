@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -23,15 +22,15 @@ from ..config import default_store
 from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
 from ..forks import Forking, watch
-from .catalog import Index, Table, quote_identifier
+from .catalog import Table
 from .deadline import time_limit
 from .definitions import Definitions, retry_if_stale
 from .engines.base import Engine
 from .fact_tables import GraphSource, add_queries, named_in, rows_of
 from .results import Result
-from .search import execute
+from .search.execute import BoundStatement, StatementRun
 from .search.indexes import SearchIndexes
-from .search.plan import SearchPlan, has_search, plan_search
+from .search.plan import plan_search
 from .sql import define
 from .sql.bind import Binder
 from .sql.bulk_rows import check_columns
@@ -39,8 +38,7 @@ from .sql.cache import Cache, Prepared, prepare
 from .sql.expression_types import result_type
 from .sql.kinds import kind_of, target_tables
 from .sql.parameters import shape
-from .sql.parse import is_phrase, parse
-from .sql.scope import base_table, fold_name, known_table
+from .sql.scope import base_table, known_table
 from .sql.statements import bind_statement
 from .transactions import Transaction, counts_as_write
 
@@ -48,36 +46,13 @@ Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A statement with the catalogue that it was bound to."""
-
-    tree: exp.Expression
-    catalogue: dict[str, Table]
-    search: SearchPlan | None
-    facts: tuple[str, ...] = ()
-    """Which of the tables of `facts` it reads; their rows are its last parameters."""
-
-    def statement(
-        self, values: Sequence[Any], max_rows: int | None = None, max_bytes: int | None = None
-    ) -> execute.BoundStatement:
-        search = self.search
-        if search is not None and search.by_value:
-            search = plan_search(self.tree.copy(), self.catalogue, values)
-        return execute.BoundStatement(self.tree, search, self.catalogue, values, max_rows, max_bytes)
-
-
 def _bind(
     tree: exp.Expression, catalogue: dict[str, Table], name: str, values: Sequence[Any], facts: tuple[str, ...] = ()
-) -> _Bound:
+) -> BoundStatement:
     if facts:
         add_queries(tree, facts, len(values) + 1, name)
-    try:
-        bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
-    except RecursionError:
-        raise SqlError("the statement is nested too deeply") from None
-    search = plan_search(tree.copy(), catalogue, values) if has_search(tree) else None
-    return _Bound(tree, catalogue, search, facts)
+    bind_statement(Binder(catalogue, name, [*values, *("[]" for _ in facts)]), tree)
+    return BoundStatement(tree, catalogue, plan_search(tree), facts)
 
 
 class Workspace(Forking):
@@ -107,11 +82,11 @@ class Workspace(Forking):
         self.name = name
         self._graph = graph
         self._engine = engine
-        self._definitions = Definitions(engine, name, self._run_written, self._create_index)
+        self._definitions = Definitions(engine, name, self._run_written)
         self.after_fork_in_child()
         watch(self)
         self._statements: Cache[Prepared] = Cache()
-        self._bounds: Cache[_Bound] = Cache()
+        self._bounds: Cache[BoundStatement] = Cache()
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
@@ -185,14 +160,17 @@ class Workspace(Forking):
             for name in named_in(query, self._engine.tables(), self.name):
                 message = f'{kind_of(statement.tree)} cannot read "{name}", which is what memories say'
                 raise SqlUnsupportedError(f"{message}; create a table and fill it by INSERT INTO … SELECT")
-        return self._definitions.run(statement.tree.copy(), sql)
+        tree = statement.tree.copy()
+        if isinstance(tree, exp.Create) and tree.args.get("kind") == "INDEX":
+            return self._create_index(tree)
+        return self._definitions.run(tree, sql)
 
     def _run_bound(
-        self, bound: _Bound, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
+        self, bound: BoundStatement, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
     ) -> Result:
         if bound.search is not None:
             self._transaction.check_search()
-        return execute.run(self._engine, self._indexes, bound.statement(values, max_rows, max_bytes))
+        return StatementRun(self._engine, self._indexes, bound, values, max_rows, max_bytes).result()
 
     def _run_written(self, tree: exp.Expression) -> Result:
         """Run a statement of our own, without parameters."""
@@ -200,7 +178,7 @@ class Workspace(Forking):
 
     def _bound(
         self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
-    ) -> tuple[_Bound, list[Any]]:
+    ) -> tuple[BoundStatement, list[Any]]:
         """Return the statement bound to the current tables for these value types, and the values, extended by the rows
         of fact tables that it reads."""
         catalogue = self._engine.tables()
@@ -219,7 +197,7 @@ class Workspace(Forking):
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
         bound, values = self._bound(sql, statement, values, graph)
-        lines = execute.explain(self._engine, self._indexes, bound.statement(values))
+        lines = StatementRun(self._engine, self._indexes, bound, values).explain()
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
     def stream(
@@ -255,7 +233,7 @@ class Workspace(Forking):
     ) -> tuple[Result, Iterator[Result]]:
         """Return the first batch of a stream, and an iterator over the others."""
         bound, values = self._bound(sql, statement, values, graph)
-        stream = execute.stream(self._engine, self._indexes, bound.statement(values), batch_size)
+        stream = StatementRun(self._engine, self._indexes, bound, values).stream(batch_size)
         return next(stream), stream
 
     # -- several writes in one ------------------------------------------------------------------------------
@@ -314,14 +292,7 @@ class Workspace(Forking):
         for column, words in columns.items():
             if not isinstance(column, str) or not isinstance(words, str):
                 raise SqlError("columns must be a mapping of names to types")
-            if not is_phrase(words):
-                raise SqlError(f'column "{column}": {words!r} is not a type')
-        body = ", ".join(f"{quote_identifier(column)} {words}" for column, words in columns.items())
-        tree = parse(f"CREATE TABLE {quote_identifier(name)} ({body})").tree
-        if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
-            raise SqlError(f"a type of table {name!r} cannot be read")
-        if [fold_name(item.this) for item in tree.this.expressions if isinstance(item, exp.ColumnDef)] != list(columns):
-            raise SqlError("each column takes one type and no more")
+        tree = define.create_statement(name, columns)
         tree.set("exists", exists_ok)
         self._definitions.run(tree, "")
         return self.table(name)
@@ -336,42 +307,20 @@ class Workspace(Forking):
         """Drop views that may read each other."""
         self._definitions.drop(names, "VIEW", missing_ok=True)
 
-    @counts_as_write
-    def create_index(
-        self,
-        table: str,
-        columns: str | Sequence[str],
-        *,
-        kind: str = "search",
-        name: str | None = None,
-        exists_ok: bool = False,
-    ) -> Index:
-        """Create an index. `kind` is search, bm25 or vector for the search operators, btree or unique for the engine's
-        own."""
-        if kind not in ("search", "bm25", "vector", "btree", "unique"):
-            raise SqlError(f"kind must be search, bm25, vector, btree or unique, got {kind!r}")
-        found = base_table(table, self._engine.tables(), self.name)
-        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
-        method = "btree" if kind in ("btree", "unique") else define.SEARCH
-        options = {"index_type": kind} if kind in ("bm25", "vector") else {}
-        catalogue = self._engine.tables()
-        index = define.build_index(found, wanted, method, kind == "unique", options, name or "", catalogue)
-        self._create_index(index, exists_ok)
-        return define.find_index(index.name, self._engine.tables())
-
-    def _create_index(self, index: Index, exists_ok: bool) -> None:
+    def _create_index(self, tree: exp.Create) -> Result:
         """Create an index; build a search index at once, except inside a transaction, because indexes see only
         committed rows."""
-        if not self._engine.create_index(index, exists_ok=exists_ok) or self._engine.in_transaction:
-            return
-        table = self._engine.tables().get(index.table)
-        if table is not None and index.method == define.SEARCH:
-            self._indexes.follow(table, index.columns, save_from=1)
+        index = self._definitions.create_index(tree)
+        if index is not None and index.method == define.SEARCH and not self._engine.in_transaction:
+            table = self._engine.tables().get(index.table)
+            if table is not None:
+                self._indexes.follow(table, index.columns, save_from=1)
+        return Result()
 
     @counts_as_write
     def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
         """Drop an index; return whether it existed."""
-        return self._engine.drop_index(name, missing_ok=missing_ok)
+        return self._definitions.drop_indexes([name], missing_ok)
 
     @counts_as_write
     def insert(self, table: str, columns: Mapping[str, Sequence[Any]]) -> int:

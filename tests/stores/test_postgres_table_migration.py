@@ -67,8 +67,8 @@ def file(tmp_path):
         tables.query(EVERY)
         for row in ROWS:
             tables.query(INSERT, row)
-        tables.create_index("Every thing", ["vector", "told"], name="found")
-        tables.create_index("Every thing", ["whole", "big"], kind="btree", name="ordered")
+        tables.query('CREATE INDEX found ON "Every thing" USING deeplake_index (vector, told)')
+        tables.query('CREATE INDEX ordered ON "Every thing" (whole, big)')
         tables.query("CREATE TABLE people (id SERIAL PRIMARY KEY, name TEXT)")
         tables.query("CREATE TABLE a_notes (text TEXT, who INTEGER REFERENCES people (id) ON DELETE CASCADE)")
         tables.query("CREATE TABLE nothing (x TEXT)")

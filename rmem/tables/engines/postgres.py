@@ -18,13 +18,12 @@ import psycopg
 from psycopg import RawCursor, RawServerCursor
 from sqlglot import exp
 
-from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError, TableExistsError
+from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError
 from ...forks import Forking, new_lock, watch
 from ...stores.sql.postgres_arrays import Array, VectorDumper
 from ..catalog import Column, Index, Kind, Table, Type, follow_names
 from ..deadline import time_limit
 from ..results import Result
-from ..sql.alter import renamed_columns
 from ..sql.expression_types import is_array, result_type
 from ..sql.times import Interval
 from . import postgres_catalog as catalog
@@ -61,7 +60,7 @@ class PostgresEngine(Engine, Forking):
         self.after_fork_in_child()
         watch(self)
         if self._tenant.layout < catalog.LAYOUT:
-            self._change_catalogue(self._guard_old_tables)
+            self._change(self._guard_old_tables)
 
     def after_fork_in_child(self) -> None:
         self._streams = BoundedSemaphore(_STREAMS)  # those of the parent are its own
@@ -95,91 +94,70 @@ class PostgresEngine(Engine, Forking):
             return dict(tables)
         return catalog.load(connection, self._tenant)
 
-    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        def work(connection: Connection, known: dict[str, Table]) -> bool:
-            if table.name in known:
-                if exists_ok:
-                    return False
-                raise TableExistsError(f"table {table.name!r} already exists")
-            identifier, first = catalog.add(connection, self._tenant, table)
-            if table.view is None:
-                _all(connection, self._words.create(table, identifier, first))
-            return True
+    def change_catalogue(self, work: Callable[[dict[str, Table]], T]) -> T:
+        return self.run_in_transaction(
+            lambda: work(self._change(lambda connection: catalog.load(connection, self._tenant)))
+        )
 
-        return self._change_catalogue(work)
+    def _change(self, work: Callable[[Connection], T]) -> T:
+        """Change the catalogue and the tables in one transaction; one at a time for each tenant."""
 
-    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
-        def work(connection: Connection, known: dict[str, Table]) -> bool:
-            if name not in known:
-                if missing_ok:
-                    return False
-                raise NoSuchTableError(f"no table {name!r} in this workspace")
-            if known[name].view is not None:
+        def run_locked(connection: Connection) -> T:
+            catalog.touch(connection, self._tenant)
+            return work(connection)
+
+        return self._link.write(Frame(self._tenant.schema), run_locked)
+
+    def create_table(self, table: Table) -> None:
+        self._change(lambda connection: self._create_table(connection, table))
+
+    def _create_table(self, connection: Connection, table: Table) -> None:
+        identifier, first = catalog.add(connection, self._tenant, table)
+        if table.view is None:
+            _all(connection, self._words.create(table, identifier, first))
+
+    def drop_table(self, name: str) -> None:
+        def work(connection: Connection) -> None:
+            if catalog.load(connection, self._tenant)[name].view is not None:
                 catalog.remove_view(connection, self._tenant, name)
-                return True
-            catalog.remove(connection, self._tenant, name)
-            _all(connection, [f"DROP TABLE {self._words.place(name)}"])
-            return True
+            else:
+                catalog.remove(connection, self._tenant, name)
+                _all(connection, [f"DROP TABLE {self._words.place(name)}"])
 
-        return self._change_catalogue(work)
+        self._change(work)
 
-    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        def work(connection: Connection, known: dict[str, Table]) -> None:
-            if name not in known:
-                raise NoSuchTableError(f"no table {name!r} in this workspace")
-            if changed.name != name and changed.name in known:
-                raise TableExistsError(f"table {changed.name!r} already exists")
-            _all(connection, self._words.alter(known[name], changed, tree))
-            catalog.change(connection, self._tenant, name, changed, same=_keeps_values(tree))
-            renamed = renamed_columns(tree)
+    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+        def work(connection: Connection) -> None:
+            known = catalog.load(connection, self._tenant)
+            _all(connection, self._words.alter(known[name], changed, renamed))
+            left = {column.name for column in known[name].columns} <= {column.name for column in changed.columns}
+            catalog.change(connection, self._tenant, name, changed, same=left and changed.name == name)
             for other in known.values():
                 followed = follow_names(other, name, changed.name, renamed)
                 if other.name != name and followed != other:
                     catalog.save(connection, self._tenant, followed)
 
-        self._change_catalogue(work)
+        self._change(work)
 
-    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
-        def work(connection: Connection, known: dict[str, Table]) -> bool:
-            if any(index.name == other.name for table in known.values() for other in table.indexes):
-                if exists_ok:
-                    return False
-                raise TableExistsError(f"index {index.name!r} already exists")
-            table = known.get(index.table)
-            if table is None:
-                raise NoSuchTableError(f"no table {index.table!r} in this workspace")
-            _all(connection, self._words.create_index(index))
-            catalog.save(connection, self._tenant, replace(table, indexes=(*table.indexes, index)))
-            return True
+    def create_index(self, index: Index) -> None:
+        self._change(
+            lambda connection: self._save_indexes(connection, index, self._words.create_index(index), (index,))
+        )
 
-        return self._change_catalogue(work)
+    def drop_index(self, index: Index) -> None:
+        self._change(lambda connection: self._save_indexes(connection, index, self._words.drop_index(index), ()))
 
-    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
-        def work(connection: Connection, known: dict[str, Table]) -> bool:
-            for table in known.values():
-                for index in table.indexes:
-                    if index.name == name:
-                        _all(connection, self._words.drop_index(index))
-                        rest = tuple(other for other in table.indexes if other is not index)
-                        catalog.save(connection, self._tenant, replace(table, indexes=rest))
-                        return True
-            if missing_ok:
-                return False
-            raise NoSuchTableError(f"no index {name!r} in this workspace")
+    def _save_indexes(
+        self, connection: Connection, index: Index, statements: Iterable[str], new: tuple[Index, ...]
+    ) -> None:
+        """Run statements, and replace an index of a table by new ones in the catalogue."""
+        table = catalog.load(connection, self._tenant)[index.table]
+        _all(connection, statements)
+        rest = tuple(other for other in table.indexes if other.name != index.name)
+        catalog.save(connection, self._tenant, replace(table, indexes=(*rest, *new)))
 
-        return self._change_catalogue(work)
-
-    def _change_catalogue(self, work: Callable[[Connection, dict[str, Table]], T]) -> T:
-        """Change the catalogue and the tables in one transaction; one at a time for each tenant."""
-
-        def run_locked(connection: Connection) -> T:
-            catalog.touch(connection, self._tenant)
-            return work(connection, catalog.load(connection, self._tenant))
-
-        return self._link.write(Frame(self._tenant.schema), run_locked)
-
-    def _guard_old_tables(self, connection: Connection, known: dict[str, Table]) -> None:
-        for table in known.values():
+    def _guard_old_tables(self, connection: Connection) -> None:
+        for table in catalog.load(connection, self._tenant).values():
             if table.view is None:
                 _all(connection, self._words.guard(table))
         catalog.set_layout(connection, self._tenant)
@@ -286,11 +264,8 @@ class PostgresEngine(Engine, Forking):
         after `numbers` and their largest value."""
         place = self._words.place(table.name)
 
-        def work(connection: Connection, known: dict[str, Table]) -> None:
-            if table.name in known:
-                raise TableExistsError(f"table {table.name!r} already exists")
-            identifier, first = catalog.add(connection, self._tenant, table)
-            _all(connection, self._words.create(table, identifier, first))
+        def work(connection: Connection) -> None:
+            self._create_table(connection, table)
             _copy(connection, place, table.columns, chain.from_iterable(batches()), adopt_value)
             for column in table.columns:
                 if column.serial:
@@ -300,7 +275,7 @@ class PostgresEngine(Engine, Forking):
                         [place, column.name, numbers.get(column.name, 0)],
                     )
 
-        self._change_catalogue(work)
+        self._change(work)
 
     def numbers(self, table: str) -> dict[str, int]:
         """Return the last number of each serial column of a table."""
@@ -365,11 +340,6 @@ def _copy(
 
 def _execute(cursor: Any, statement: RenderedStatement) -> None:
     cursor.execute(statement.text, statement.values, binary=True)
-
-
-def _keeps_values(tree: exp.Expression) -> bool:
-    """Return whether an ALTER TABLE leaves the existing columns unchanged."""
-    return all(isinstance(action, exp.ColumnDef | exp.AlterColumn) for action in tree.args["actions"])
 
 
 def _types(cursor: Any, plan: StatementPlan) -> tuple[Type | None, ...]:

@@ -5,30 +5,19 @@ row."""
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from sqlglot import exp
-
-from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
+from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import ROW, Check, Column, Index, Kind, Reference, Table, Type, quote_identifier
 from ..sql.define import bind_check, bind_value
-from ..sql.scope import fold_name
 from .postgres_catalog import Tenant
 from .postgres_errors import VECTOR_CHECK
 from .postgres_render import expression_sql
 
 XACT = "rmem_xact"
 _NAME_BYTES = 63
-_TYPES = {
-    Kind.VECTOR: "real[]",
-    Kind.VECTORS: "real[][]",
-    Kind.DOUBLE: "double precision",
-    Kind.TIMESTAMPTZ: "timestamp with time zone",
-    Kind.TIMESTAMP: "timestamp without time zone",
-    Kind.TIME: "time without time zone",
-}
 _METHODS = ("btree", "gin", "hash")
 """The methods of indexes that PostgreSQL itself keeps; others are those of the search operators."""
 
@@ -88,7 +77,7 @@ class DdlBuilder:
         return " ".join(words)
 
     def type(self, type_: Type) -> str:
-        name = _TYPES.get(type_.kind, type_.kind.value)
+        name = type_.kind.value
         if type_.kind is Kind.NUMERIC and type_.precision is not None:
             name = f"numeric({type_.precision}, {type_.scale or 0})"
         if type_.kind is Kind.TEXT and type_.length is not None:
@@ -129,18 +118,16 @@ class DdlBuilder:
         if index.method in _METHODS:
             yield f"DROP INDEX {self.place(index.name)}"
 
-    def alter(self, old: Table, new: Table, tree: exp.Expression) -> Iterator[str]:
-        """Build ALTER TABLE for the columns of `new`: drop keys, checks and references first, add them again, indexes
-        last."""
+    def alter(self, old: Table, new: Table, renamed: Mapping[str, str]) -> Iterator[str]:
+        """Build ALTER TABLE for what differs: drop keys, checks and references first, add them again, indexes last.
+        `renamed` are new names of columns by old ones."""
         place = self.place(old.name)
         stay = {check.name for check in old.checks} & {check.name for check in new.checks}
         gone = [quote(check.name) for check in old.checks if check.name not in stay]
         added = replace(new, name=old.name, checks=tuple(check for check in new.checks if check.name not in stay))
         had, has = self._constraints(replace(old, checks=())), self._constraints(added)
         yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in [*gone, *(had.keys() - has.keys())])
-        names = {column.name for column in old.columns}
-        for action in tree.args["actions"]:
-            yield from (f"ALTER TABLE {place} {words}" for words in self._alter_action(new, action, names))
+        yield from (f"ALTER TABLE {place} {words}" for words in self._alter_columns(old, new, renamed))
         yield from (f"ALTER TABLE {place} ADD {words}" for name, words in has.items() if name not in had)
         if new.name != old.name:
             if new.primary_key:
@@ -152,35 +139,21 @@ class DdlBuilder:
         for name in after.keys() - before.keys():
             yield from self.create_index(after[name])
 
-    def _alter_action(self, new: Table, action: exp.Expression, names: set[str]) -> Iterator[str]:
-        """`names` are the columns before the action; after it they are those that it left."""
-        match action:
-            case exp.ColumnDef():
-                name = fold_name(action.this)
-                if name not in names:
-                    yield f"ADD COLUMN {self.column(_known(new, name))}"
-                names.add(name)
-            case exp.Drop():
-                dropped = [fold_name(node.this) for node in action.args["tables"]]
-                yield from (f"DROP COLUMN {quote(name)}" for name in dropped if name in names)
-                names.difference_update(dropped)
-            case exp.RenameColumn():
-                old, name = fold_name(action.this.this), fold_name(action.args["to"].this)
-                yield f"RENAME COLUMN {quote(old)} TO {quote(name)}"
-                names.discard(old)
-                names.add(name)
-            case exp.AlterColumn():
-                name = fold_name(action.this)
-                yield f"ALTER COLUMN {quote(name)} {self._alter_column(_known(new, name), action)}"
-            case exp.AlterRename():
-                pass  # seen in what `new` is
-            case _:
-                raise SqlUnsupportedError(f"ALTER TABLE with {action.key} is not supported")
-
-    def _alter_column(self, column: Column, action: exp.AlterColumn) -> str:
-        if action.args.get("allow_null") is not None:
-            return "DROP NOT NULL" if column.nullable else "SET NOT NULL"
-        return f"SET DEFAULT {_default(column)}" if column.default is not None else "DROP DEFAULT"
+    def _alter_columns(self, old: Table, new: Table, renamed: Mapping[str, str]) -> Iterator[str]:
+        yield from (f"RENAME COLUMN {quote(name)} TO {quote(later)}" for name, later in renamed.items())
+        before = {renamed.get(column.name, column.name): column for column in old.columns}
+        names = {column.name for column in new.columns}
+        yield from (f"DROP COLUMN {quote(name)}" for name in before if name not in names)
+        for column in new.columns:
+            known = before.get(column.name)
+            if known is None:
+                yield f"ADD COLUMN {self.column(column)}"
+                continue
+            if column.default != known.default:
+                words = "DROP DEFAULT" if column.default is None else f"SET DEFAULT {_default(column)}"
+                yield f"ALTER COLUMN {quote(column.name)} {words}"
+            if column.nullable != known.nullable:
+                yield f"ALTER COLUMN {quote(column.name)} {'DROP' if column.nullable else 'SET'} NOT NULL"
 
     def guard(self, table: Table) -> Iterator[str]:
         """Build ALTER TABLE for a table of layout 1, whose checks and defaults could not be stopped."""
@@ -230,10 +203,3 @@ def _default(column: Column) -> str:
 
 def _condition(check: Check, table: Table) -> str:
     return f"CHECK ({expression_sql(bind_check(check.condition, table)[0])})"
-
-
-def _known(table: Table, name: str) -> Column:
-    column = table.column(name)
-    if column is None:
-        raise NoSuchTableError(f"no column {name!r} in table {table.name!r}")
-    return column

@@ -110,12 +110,6 @@ def guard(tree: exp.Expression, cheap_patterns: frozenset[int]) -> None:
             replace_node(node, _call("interruptible", node))
 
 
-def pattern_parameters(tree: exp.Expression) -> list[int]:
-    """Return the numbers of the parameters that are patterns of LIKE."""
-    patterns = (node.expression.unnest() for node in tree.find_all(exp.Like, exp.ILike))
-    return [int(pattern.name) for pattern in patterns if isinstance(pattern, _PARAMETER)]
-
-
 def is_cheap_pattern(pattern: object) -> bool:
     """Whether a pattern is compared with the beginning of a text only."""
     return isinstance(pattern, str) and len(pattern) < 1000 and not {"%", "_"} & set(pattern.removesuffix("%"))

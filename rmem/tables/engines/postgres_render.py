@@ -15,16 +15,17 @@ from ...stores.sql.postgres_arrays import Array
 from ..catalog import ROW, Kind
 from ..deadline import check_each
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
-from ..sql.expression_types import KINDS
+from ..sql.expression_types import KINDS, type_of
+from ..sql.functions import TEXT_JOINS
 from ..sql.nodes import replace_node
-from ..sql.sources import find_source
-from .base import RowNumbers, StatementPlan, Values
-from .postgres_guards import guard, is_cheap_pattern, pattern_parameters
+from .base import RowNumbers, StatementPlan, Values, pattern_parameters
+from .postgres_guards import guard, is_cheap_pattern
 from .postgres_values import to_driver
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
 _PATTERNS = "patterns"
+_LONG_CHAIN = 16  # operators
 
 
 class RenderedStatement(NamedTuple):
@@ -97,6 +98,7 @@ class _Rendering:
     def text(self) -> bytes:
         tables = [node for node in self.tree.find_all(exp.Table) if node.meta.get("table") is not None]
         self._name_columns()
+        _balance_texts(self.tree)
         guard(self.tree, self.cheap_patterns)
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
@@ -148,11 +150,13 @@ class _Rendering:
 
     def _scores(self, calls: list[exp.Expr], tables: list[exp.Table]) -> None:
         wanted: dict[int, tuple[exp.Table, list[int]]] = {}
+        known = {table.alias_or_name: table for table in tables}
         for call in check_each(calls):
             number, alias = int(call.expressions[0].name), call.expressions[1].args["table"].name
-            table, scope = find_source(call, alias) or (None, None)
-            if not isinstance(table, exp.Table):
+            table = known.get(alias)
+            if table is None:
                 raise SqlError(f"a search must stand beside the table it searches; {alias!r} is not in its FROM")
+            scope = table.find_ancestor(exp.Select, exp.Update, exp.Delete)
             if isinstance(scope, exp.Select) and not scope.args.get("group"):
                 joined = wanted.setdefault(id(table), (table, []))[1]
                 if number not in joined:
@@ -193,6 +197,31 @@ class _Rendering:
         if alias in self.plan.candidates:
             number = self._place(partial(_candidates, alias=alias))
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
+
+
+def _balance_texts(tree: exp.Expression) -> None:
+    """Write long chains of `text || text` as shallow trees, which nest less and copy less."""
+    for node in list(tree.find_all(exp.DPipe)):
+        parts: list[exp.Expr] = []
+        left: exp.Expr = node
+        while not isinstance(node.parent, exp.DPipe) and _joins_texts(left):
+            parts.append(left.expression)
+            left = left.this
+        if len(parts) >= _LONG_CHAIN:
+            replace_node(node, _joined([left, *reversed(parts)], node.meta))
+
+
+def _joins_texts(node: exp.Expr) -> bool:
+    return isinstance(node, exp.DPipe) and node.meta["call"].key in TEXT_JOINS
+
+
+def _joined(parts: list[exp.Expr], meta: dict[str, Any]) -> exp.Expr:
+    if len(parts) == 1:
+        return parts[0] if type_of(parts[0]) == "text" else exp.Cast(this=parts[0], to=exp.DataType.build("text"))
+    middle = len(parts) // 2
+    node = exp.DPipe(this=_joined(parts[:middle], meta), expression=_joined(parts[middle:], meta), safe=False)
+    node.meta.update(meta)
+    return exp.Paren(this=node)
 
 
 def _rewrite_node(node: exp.Expr) -> None:

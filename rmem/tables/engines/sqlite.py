@@ -8,9 +8,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import exp
 
@@ -20,7 +21,6 @@ from ...errors import (
     StoreBusyError,
     StoreFullError,
     StoreReadOnlyError,
-    TableExistsError,
 )
 from ...forks import new_rlock
 from ...index.segments import Segment
@@ -28,7 +28,6 @@ from ...stores.sql import cache, receipts
 from .. import deadline
 from ..catalog import ROW, Index, Table
 from ..results import Result
-from ..sql.alter import renamed_columns
 from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
@@ -36,21 +35,26 @@ from . import sqlite_segments as segments
 from . import sqlite_sequences as sequences
 from .base import (
     Engine,
-    Packable,
     RowNumbers,
     StaleCatalogueError,
     StatementPlan,
     TableChanges,
     fetch_batch,
     fetch_rows,
+    pattern_parameters,
 )
 from .sqlite_compile import Compiler
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
-from .sqlite_functions import StatementState, current, install
+from .sqlite_functions import StatementState, install
 from .sqlite_layout import Compiled, Physical, parameter_values
+from .sqlite_patterns import is_short
 from .sqlite_storage import result_reader
 from .sqlite_writes import bulk_insert_sql, compile_write, default_sql, stored_rows
+
+if TYPE_CHECKING:
+    from ..search.texts import TextColumn
+    from ..search.vectors import VectorColumn
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +72,8 @@ class SqliteEngine(Engine):
         self._lock = new_rlock()
         self._together: int | None = None  # the thread whose writes are one transaction
         self._seen: tuple[int, dict[str, Physical]] = (-1, {})
+        self._tables: tuple[dict[str, Physical], dict[str, Table]] = ({}, {})  # as stored, and as users know them
         self._removed = False  # whether rows were changed or deleted here
-        self._serial = sequences.SerialNumbers()
 
     def close(self) -> None:
         self._file.close()
@@ -78,7 +82,12 @@ class SqliteEngine(Engine):
 
     def tables(self) -> dict[str, Table]:
         with self._read_snapshot() as (connection, _):
-            return _logical(self._physical(connection))
+            physical = self._physical(connection)
+        seen, tables = self._tables
+        if seen is not physical:
+            tables = {name: stored.table for name, stored in physical.items()}
+            self._tables = physical, tables
+        return tables
 
     def _physical(self, connection: sqlite3.Connection) -> dict[str, Physical]:
         """Return the tables as this connection's transaction sees them."""
@@ -100,7 +109,6 @@ class SqliteEngine(Engine):
                 yield connection, state
                 return
             self._file.begin(self._file.timeout)
-            self._serial.begin()
             try:
                 with translate_interrupts():
                     yield connection, state
@@ -110,10 +118,6 @@ class SqliteEngine(Engine):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._seen = (-1, {})
-                if self._serial.given:
-                    self._file.begin(self._file.timeout)
-                    self._serial.keep(connection, self._physical(connection).values())
-                    connection.execute("COMMIT")
                 raise
 
     @contextmanager
@@ -156,34 +160,20 @@ class SqliteEngine(Engine):
         with self._write_transaction() as (connection, _):
             receipts.keep(connection, key, value)
 
-    def create_table(self, table: Table, *, exists_ok: bool = False) -> bool:
-        with self._write_transaction() as (connection, _):
-            tables = self._physical(connection)
-            if table.name in tables:
-                if exists_ok:
-                    return False
-                raise TableExistsError(f'table "{table.name}" already exists')
-            for index in table.indexes:
-                _check_free(index.name, tables)
-            catalog.create(connection, table, tables)
-            return True
+    def change_catalogue(self, work: Callable[[dict[str, Table]], T]) -> T:
+        return self.run_in_transaction(lambda: work(self.tables()))
 
-    def drop_table(self, name: str, *, missing_ok: bool = False) -> bool:
+    def create_table(self, table: Table) -> None:
         with self._write_transaction() as (connection, _):
-            tables = self._physical(connection)
-            if name not in tables:
-                if missing_ok:
-                    return False
-                raise NoSuchTableError(f'table "{name}" does not exist')
-            catalog.drop(connection, tables[name], tables)
-            return True
+            catalog.create(connection, table, self._physical(connection))
 
-    def alter_table(self, name: str, changed: Table, tree: exp.Expression) -> None:
-        renamed = renamed_columns(tree)
+    def drop_table(self, name: str) -> None:
+        with self._write_transaction() as (connection, _):
+            catalog.drop(connection, self._physical(connection)[name])
+
+    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
         with self._write_transaction() as (connection, state):
             tables = self._physical(connection)
-            if name not in tables:
-                raise NoSuchTableError(f'table "{name}" does not exist')
             old = tables[name]
             physical, added = catalog.alter(connection, old, changed, renamed, tables)
             if added:
@@ -207,37 +197,23 @@ class SqliteEngine(Engine):
         if sets:
             compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
             self._prepare(connection, state, compiled)
-            with self._serial.numbering(connection, state, physical):
+            with sequences.numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
-    def create_index(self, index: Index, *, exists_ok: bool = False) -> bool:
+    def create_index(self, index: Index) -> None:
         with self._write_transaction() as (connection, _):
             tables = self._physical(connection)
-            physical = tables.get(index.table)
-            if physical is None:
-                raise NoSuchTableError(f'table "{index.table}" does not exist')
-            if exists_ok and any(
-                index.name == known.name for table in tables.values() for known in table.table.indexes
-            ):
-                return False
-            _check_free(index.name, tables)
+            physical = tables[index.table]
             with translate_constraints(tables):
                 catalog.create_index(connection, physical, index)
             catalog.save(connection, _with_indexes(physical, (*physical.table.indexes, index)))
-            return True
 
-    def drop_index(self, name: str, *, missing_ok: bool = False) -> bool:
+    def drop_index(self, index: Index) -> None:
         with self._write_transaction() as (connection, _):
-            for physical in self._physical(connection).values():
-                for index in physical.table.indexes:
-                    if index.name == name:
-                        catalog.drop_index(connection, physical, index)
-                        rest = tuple(other for other in physical.table.indexes if other != index)
-                        catalog.save(connection, _with_indexes(physical, rest))
-                        return True
-            if missing_ok:
-                return False
-            raise NoSuchTableError(f'index "{name}" does not exist')
+            physical = self._physical(connection)[index.table]
+            catalog.drop_index(connection, physical, index)
+            rest = tuple(other for other in physical.table.indexes if other != index)
+            catalog.save(connection, _with_indexes(physical, rest))
 
     # -- statements -----------------------------------------------------------------------------------------
 
@@ -257,9 +233,9 @@ class SqliteEngine(Engine):
             assert target is not None
             self._begin(connection, state, target)
             with (
-                self._serial.numbering(connection, state, target),
+                sequences.numbering(connection, state, target),
                 self._run_as_user(connection, state, compiled, plan) as values,
-                translate_constraints(self._physical(connection)),
+                translate_constraints(self._physical(connection), target),
             ):
                 cursor = connection.execute(compiled.sql, values)
                 rows = fetch_rows(cursor, plan) if compiled.columns else []
@@ -281,7 +257,6 @@ class SqliteEngine(Engine):
                 try:
                     while True:
                         with deadline.time_limit(limit):  # another thread may go on after each batch
-                            current.state = state
                             cursor = cursor or connection.execute(compiled.sql, values)
                             rows = fetch_batch(cursor, batch_size)
                         if not rows and begun:
@@ -308,29 +283,26 @@ class SqliteEngine(Engine):
 
     def _compile(self, connection: sqlite3.Connection, plan: StatementPlan) -> Compiled:
         tables = self._physical(connection)
-        aliases = tuple(plan.candidates)
-        seen, known = plan.tree.meta.get(_COMPILED, (None, {}))
+        seen, patterns, known = plan.tree.meta.get(_COMPILED, (None, (), {}))
         if seen is not tables:
-            known = {}
-            plan.tree.meta[_COMPILED] = tables, known
-        if aliases in known:
-            return known[aliases]  # type: ignore[no-any-return]
-        compiler = Compiler(tables, aliases, nodes=sum(1 for _ in plan.tree.walk()))
-        try:
-            if isinstance(plan.tree, exp.Query):
-                compiled = compiler.finish(compiler.query(plan.tree), plan.tree.meta["columns"])
-            else:
-                compiled = compile_write(compiler, plan.tree)
-        except RecursionError:
-            raise SqlError("the statement is nested too deeply") from None
-        known[aliases] = compiled
+            patterns, known = pattern_parameters(plan.tree), {}
+            plan.tree.meta[_COMPILED] = tables, patterns, known
+        long = frozenset(number for number in patterns if not is_short(plan.parameters[number - 1]))
+        key = tuple(plan.candidates), long
+        if key in known:
+            return known[key]  # type: ignore[no-any-return]
+        compiler = Compiler(tables, plan.candidates, long, nodes=sum(1 for _ in plan.tree.walk()))
+        if isinstance(plan.tree, exp.Query):
+            compiled = compiler.finish(compiler.query(plan.tree), plan.tree.meta["columns"])
+        else:
+            compiled = compile_write(compiler, plan.tree)
+        known[key] = compiled
         return compiled
 
     def _prepare(self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled) -> None:
         install(connection, state, compiled.udfs)
         state.now = time.time_ns() // 1000
         state.error = None
-        current.state = state
 
     @contextmanager
     def _run_as_user(
@@ -363,8 +335,9 @@ class SqliteEngine(Engine):
             sql, udfs = bulk_insert_sql(physical, columns)
             install(connection, state, udfs)
             self._begin(connection, state, physical)
-            state.now, state.error, current.state = time.time_ns() // 1000, None, state
-            with self._serial.numbering(connection, state, physical), translate_constraints(self._physical(connection)):
+            state.now, state.error = time.time_ns() // 1000, None
+            tables = self._physical(connection)
+            with sequences.numbering(connection, state, physical), translate_constraints(tables, physical):
                 try:
                     connection.executemany(sql, stored_rows(physical.table, columns, rows))
                 except sqlite3.IntegrityError:
@@ -377,7 +350,7 @@ class SqliteEngine(Engine):
     def _begin(self, connection: sqlite3.Connection, state: StatementState, target: Physical) -> None:
         """Record the state before a statement, so that its own rows can be found."""
         install(connection, state, catalog.checks(target)[1])
-        state.target, state.touched = target, set()
+        state.touched = set()
         state.highest = change_log.last(connection, target.name)
         state.change = change_log.last(connection, "table_changes")
 
@@ -396,18 +369,22 @@ class SqliteEngine(Engine):
 
     # -- following ------------------------------------------------------------------------------------------
 
-    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
+    @contextmanager
+    def _table_snapshot(self, table: str) -> Iterator[tuple[sqlite3.Connection, Physical | None]]:
+        """Read one snapshot of the file for an index; None for a table that is gone."""
         with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+            yield connection, self._physical(connection).get(table)
+
+    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges:
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None:
                 raise NoSuchTableError(f'table "{table}" does not exist')
             return change_log.changes(connection, catalog.version(connection), physical, columns, since)
 
     # -- segments of search indexes -------------------------------------------------------------------------
 
-    def load_segments(self, table: str, column: str, index: Packable) -> int:
-        with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+    def load_segments(self, table: str, column: str, index: TextColumn | VectorColumn) -> int:
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return 0
             version, distrusted = segments.load(connection, catalog.version(connection), physical, column, index)
@@ -416,10 +393,11 @@ class SqliteEngine(Engine):
             self._write_cache(lambda connection: cache.drop_from(connection, distrusted, owner))
         return version
 
-    def save_segments(self, table: str, column: str, index: Packable, version: int, least: int) -> None:
+    def save_segments(
+        self, table: str, column: str, index: TextColumn | VectorColumn, version: int, least: int
+    ) -> None:
         known = change_log.Version.of(version)
-        with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None or catalog.version(connection) != known.catalogue:
                 return
             packed = segments.pack(connection, physical, column, index, known, least)
@@ -432,8 +410,7 @@ class SqliteEngine(Engine):
             self._write_cache(write)
 
     def read_vectors(self, table: str, column: str, rows: RowNumbers) -> dict[int, bytes]:
-        with self._file.snapshot() as connection, translate_interrupts():
-            physical = self._physical(connection).get(table)
+        with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return {}
             return segments.vectors(connection, physical, column, rows)
@@ -479,19 +456,7 @@ class SqliteEngine(Engine):
             return sequences.last_numbers(connection, self._physical(connection)[table])
 
 
-def _logical(tables: Mapping[str, Physical]) -> dict[str, Table]:
-    return {name: physical.table for name, physical in tables.items()}
-
-
-def _check_free(name: str, tables: Mapping[str, Physical]) -> None:
-    for physical in tables.values():
-        if any(index.name == name for index in physical.table.indexes):
-            raise TableExistsError(f'index "{name}" already exists')
-
-
 def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:
-    from dataclasses import replace
-
     return replace(physical, table=replace(physical.table, indexes=indexes))
 
 

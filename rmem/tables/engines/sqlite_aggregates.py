@@ -3,12 +3,10 @@ DISTINCT with several arguments, and for ORDER BY inside an aggregate."""
 
 from __future__ import annotations
 
-import json
 import math
 import zlib
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -333,17 +331,3 @@ def _bound(ex: ExpressionSql, spec: exp.WindowSpec, end: str) -> str:
         return f"{ex.sql_as(value, 'int8')} {side}"
     word = str(value).upper()
     return word if word == "CURRENT ROW" else f"{word} {side}"
-
-
-# -- rows of functions in FROM ---------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _row(text: str) -> list[Any]:
-    row: list[Any] = json.loads(text)
-    return [bytes.fromhex(item["b"]) if isinstance(item, dict) else item for item in row]
-
-
-def unpack(text: str | None, at: int) -> Any:
-    """Return one value of a row that is packed as JSON."""
-    return None if text is None else _row(text)[at]

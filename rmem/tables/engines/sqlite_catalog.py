@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..catalog import ROW, Column, Index, Reference, Table, follow_names, table_
 from ..sql.define import SEARCH, bind_check
 from ..sql.expression_types import NAMES
 from .sqlite_compile import Compiler
-from .sqlite_functions import Udf, current
+from .sqlite_functions import Udf
 from .sqlite_layout import Physical, Placed, index_key
 from .sqlite_storage import column_type
 
@@ -170,13 +170,7 @@ def guard(connection: sqlite3.Connection, physical: Physical) -> None:
         )
 
 
-def drop(connection: sqlite3.Connection, physical: Physical, others: dict[str, Physical]) -> None:
-    name = physical.table.name
-    for other in others.values():
-        if other.table.name != name and any(reference.table == name for reference in other.table.references):
-            raise ConstraintError(
-                f'cannot drop table "{name}" because table "{other.table.name}" refers to it; drop that one first'
-            )
+def drop(connection: sqlite3.Connection, physical: Physical) -> None:
     for event in ("update", "delete"):
         connection.execute(f"DROP TRIGGER IF EXISTS rl_{physical.id}_{event}")
     if physical.table.view is None:
@@ -195,7 +189,7 @@ def alter(
     connection: sqlite3.Connection,
     physical: Physical,
     table: Table,
-    renamed: dict[str, str],
+    renamed: Mapping[str, str],
     others: dict[str, Physical],
 ) -> tuple[Physical, list[Column]]:
     """Change a table to `table`; `renamed` maps old to new column names. Return the added columns, whose defaults the
@@ -240,7 +234,7 @@ def finish(
     connection: sqlite3.Connection,
     old: Physical,
     physical: Physical,
-    renamed: dict[str, str],
+    renamed: Mapping[str, str],
     others: dict[str, Physical],
 ) -> None:
     """Update indexes, conditions and references, after the defaults of new columns are filled in."""
@@ -269,12 +263,13 @@ def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
     return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)
 
 
-def constraint_error(error: sqlite3.IntegrityError, tables: dict[str, Physical]) -> ConstraintError:
-    """Describe a broken constraint by the names that users know."""
+def constraint_error(
+    error: sqlite3.IntegrityError, tables: Mapping[str, Physical], target: Physical | None
+) -> ConstraintError:
+    """Describe a broken constraint by the names that users know; `target` is the table that is written to."""
     message = str(error)
     if message.startswith("rmem:null:"):
         place = message.removeprefix("rmem:null:")
-        target = current.state.target
         names = {place: name for name, place in target.columns.items()} if target is not None else {}
         return ConstraintError(f'null value in column "{names.get(place, place)}" violates not-null constraint')
     if message.startswith("FOREIGN KEY"):

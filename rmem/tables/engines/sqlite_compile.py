@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -27,8 +27,16 @@ _WRITTEN, _WRITTEN_AT_LEAST = 10, 10_000  # expressions that may be written: for
 class Compiler:
     """Compiles one bound query; collects its parameter slots and the functions that it calls."""
 
-    def __init__(self, tables: Mapping[str, Physical], candidates: Sequence[str] = (), *, nodes: int = 0) -> None:
-        """`nodes` is the size of the tree, of which so many times as many expressions may be written."""
+    def __init__(
+        self,
+        tables: Mapping[str, Physical],
+        candidates: Iterable[str] = (),
+        long_patterns: frozenset[int] = frozenset(),
+        *,
+        nodes: int = 0,
+    ) -> None:
+        """`long_patterns` are the numbers of parameters that are long patterns of LIKE. `nodes` is the size of the
+        tree, of which so many times as many expressions may be written."""
         self.tables = tables
         self._most = _WRITTEN * nodes + _WRITTEN_AT_LEAST
         self.expressions = ExpressionSql(self)
@@ -36,6 +44,7 @@ class Compiler:
         self.udfs: dict[str, Udf] = {}
         self.placed: dict[str, Placed] = {}
         self.candidates = frozenset(candidates)
+        self.long_patterns = long_patterns
         self.target: Physical | None = None
         self._queries: list[dict[str, Placed]] = [{}]
         self._count = 0
@@ -82,7 +91,7 @@ class Compiler:
         if self.target is None:
             raise SqlError("a serial column is filled in by INSERT only")
         kind = NAMES[column.type.kind]
-        return f"'{self.target.id}/{self.target.columns[column.name]}/{kind}'"
+        return f"'{self.target.columns[column.name]}/{kind}'"
 
     def single(self, node: exp.Subquery) -> str:
         """Compile a scalar subquery: more than one row is an error."""

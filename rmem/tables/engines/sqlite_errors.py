@@ -48,9 +48,9 @@ def translate_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def translate_constraints(tables: Mapping[str, Physical]) -> Iterator[None]:
-    """Report broken constraints by the names that users know."""
+def translate_constraints(tables: Mapping[str, Physical], target: Physical | None = None) -> Iterator[None]:
+    """Report broken constraints by the names that users know; `target` is the table that is written to."""
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise constraint_error(error, dict(tables)) from None
+        raise constraint_error(error, tables, target) from None

@@ -30,6 +30,7 @@ from . import (  # noqa: F401 - they register their functions
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_functions import MAX_ARGUMENTS, Native, natives, scalar
+from .sqlite_patterns import SHORT, is_short
 from .sqlite_storage import (
     collation,
     fit_limits,
@@ -182,8 +183,8 @@ class ExpressionSql:
 
     def _operator(self, node: exp.Expression) -> str:
         call: FunctionCall = node.meta["call"]
-        if call.key in _JOINED:
-            parts, _ = _chain(node, lambda inner: inner.meta["call"].key in _JOINED)
+        if call.key in functions.TEXT_JOINS:
+            parts, _ = _chain(node, lambda inner: inner.meta["call"].key in functions.TEXT_JOINS)
             return "(" + " || ".join(self.sql_as(part, "text") for part in parts) + ")"
         kind = call.gives
         if call.takes == (kind, kind) and kind in NUMBERS and type(node) in _FOLDED:
@@ -287,13 +288,21 @@ class ExpressionSql:
 
     def _like(self, node: exp.Expression, escape: str = "\\") -> str:
         folds = isinstance(node, exp.ILike)
-        left, right = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text")
+        left, right, mark = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text"), text_sql(escape)
+        udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
+        text = f"({left} LIKE {right} ESCAPE {mark})"
         if folds or len(escape) != 1:
-            udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
-            text = self.compiler.call(udf, [left, right, text_sql(escape)])
-        else:
-            text = f"({left} LIKE {right} ESCAPE {text_sql(escape)})"
+            text = self.compiler.call(udf, [left, right, mark])
+        elif not self._is_short_pattern(node.expression.unnest()):
+            call = self.compiler.call(udf, [left, right, mark])
+            text = f"(CASE WHEN length({right}) <= {SHORT} THEN {text} ELSE {call} END)"
         return f"(NOT {text})" if node.args.get("negate") else text
+
+    def _is_short_pattern(self, pattern: exp.Expr) -> bool:
+        """Whether SQLite's own LIKE, which cannot be stopped, ends soon whatever the text is."""
+        if isinstance(pattern, exp.Parameter):
+            return int(pattern.name) not in self.compiler.long_patterns
+        return isinstance(pattern, exp.Literal) and is_short(pattern.this)
 
     def _escape(self, node: exp.Escape) -> str:
         inner = node.expression.unnest()
@@ -371,7 +380,6 @@ class ExpressionSql:
 
 
 _AS_STORED = ("<->(float4[], float4[])",)
-_JOINED = ("||(text, text)", "||(text, anynonarray)", "||(anynonarray, text)")
 _FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _LONGEST = 100  # arguments that a function of SQLite may have, and some left over
 

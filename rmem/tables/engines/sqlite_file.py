@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from ...errors import SqlError, StoreClosedError
 from ...stores.sql.file import SqliteFile, translate_errors
 from ..deadline import is_over
 from ..sql.literals import LIMITS
-from .sqlite_aggregates import unpack
 from .sqlite_functions import StatementState
 from .sqlite_storage import COLLATIONS
 
@@ -50,12 +50,9 @@ class TableFile(SqliteFile):
         for name, compare in COLLATIONS.items():
             connection.create_collation(name, compare)
         connection.create_function("rmem_now", 0, lambda: state.now)
-        connection.create_function(
-            "rmem_score", 2, _translate_errors(state, lambda k, row: state.scores[k].by_row[row])
-        )
+        connection.create_function("rmem_score", 2, partial(_score, state))
         connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
         connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
-        connection.create_function("rmem_unpacked", 2, unpack, deterministic=True)
         connection.create_function(
             "rmem_float", 1, lambda text: None if text is None else float(text), deterministic=True
         )
@@ -107,6 +104,14 @@ def _translate_errors(state: StatementState, run: Callable[..., Any]) -> Callabl
             raise
 
     return call
+
+
+def _score(state: StatementState, number: int, row: int | None) -> float | None:
+    try:
+        return state.scores[number].by_row[row]  # type: ignore[no-any-return]
+    except Exception as error:
+        state.error = state.error or error
+        raise
 
 
 def _limit(value: int | None, clause: str) -> int:

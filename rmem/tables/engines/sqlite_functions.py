@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,8 +68,6 @@ class StatementState:
         self.now = 0
         self.scores: Sequence[Any] = ()
         self.sequences: dict[str, int] = {}
-        self.target: Any = None
-        """The table that is written to."""
         self.highest = 0
         """The highest row of the table that is written to, before the statement."""
         self.touched: set[int] = set()
@@ -79,10 +76,6 @@ class StatementState:
         self.inside = True
         """Whether our own code runs; statements of users may touch less."""
         self.known: set[str] = set()
-
-
-current = threading.local()
-"""The state of the statement that this thread runs, for the few functions that ask for it."""
 
 
 def function_name(key: str, takes: Sequence[str], gives: str) -> str:

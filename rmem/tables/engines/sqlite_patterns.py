@@ -11,10 +11,18 @@ import regex  # type: ignore[import-untyped]
 
 from ...errors import SqlError, StatementTimeoutError
 from ..deadline import left
+from ..sql.scope import unsupported
 from .sqlite_functions import native
 
 LONGEST = 10.0
 """Seconds that one match may take where the statement has no time limit."""
+SHORT = 32
+"""Characters of a pattern that SQLite compares itself. Its LIKE takes the time of text and pattern multiplied, and
+cannot be stopped."""
+
+
+def is_short(pattern: object) -> bool:
+    return not isinstance(pattern, str) or len(pattern) <= SHORT
 
 
 @lru_cache(maxsize=512)
@@ -51,75 +59,38 @@ def like(text: str, pattern: str, escape: str, *, folds: bool = False) -> bool:
     return _run_match("match", like_pattern(pattern, escape, folds), text) is not None
 
 
-_ESCAPES = {"y": r"\b", "Y": r"\B", "m": r"\b(?=\w)", "M": r"\b(?<=\w)", "Z": r"\Z", "A": r"\A"}
+_FLAGS = {"i": regex.IGNORECASE, "n": regex.MULTILINE, "x": regex.VERBOSE, "g": 0}
+_PARTS = regex.compile(r"\\(?s:.)|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|\$")
+"""An escape, a bracket expression, or `$`."""
+_WRITTEN = {r"\y": r"\b", r"\Y": r"\B"}
 
 
 @lru_cache(maxsize=512)
 def expression(pattern: str, flags: str = "") -> Any:
     """Compile a PostgreSQL regular expression with its flags."""
-    found = regex.DOTALL | regex.VERSION0
+    found = regex.VERSION0 | (0 if "n" in flags else regex.DOTALL)
     for flag in flags:
-        if flag == "i":
-            found |= regex.IGNORECASE
-        elif flag == "c":
-            found &= ~regex.IGNORECASE
-        elif flag in "nm":
-            found = (found | regex.MULTILINE) & ~regex.DOTALL
-        elif flag == "x":
-            found |= regex.VERBOSE
-        elif flag == "q":
-            return _compile(regex.escape(pattern), found, pattern)
-        elif flag not in "gst":
+        if flag in "bcempqstw":
+            raise unsupported(f'option "{flag}" of a regular expression', "There are g, i, n and x")
+        if flag not in _FLAGS:
             raise SqlError(f'invalid regular expression option: "{flag}"')
+        found |= _FLAGS[flag]
     if "|" in pattern and not regex.search(r"[*+?}]\?", pattern):
         found |= regex.POSIX  # the longest match, not the first
-    return _compile(_rewrite(pattern, lines=bool(found & regex.MULTILINE)), found, pattern)
+    end = "$" if "n" in flags else r"\Z"
+    return _compile(_PARTS.sub(lambda part: _rewrite(part[0], end), pattern), found, pattern)
 
 
-def _rewrite(pattern: str, *, lines: bool) -> str:
+def _rewrite(part: str, end: str) -> str:
     """Rewrite what PostgreSQL writes differently from Python."""
-    if pattern.startswith("***:"):
-        pattern = pattern[4:]
-    elif pattern.startswith("***="):
-        return str(regex.escape(pattern[4:]))
-    last = "$" if lines else r"\Z"
-    out = []
-    at = 0
-    depth = False
-    while at < len(pattern):
-        sign = pattern[at]
-        if sign == "\\" and at + 1 < len(pattern):
-            at += 1
-            out.append(_ESCAPES.get(pattern[at], "\\" + pattern[at]) if not depth else "\\" + pattern[at])
-        elif depth:
-            if sign == "[" and pattern[at + 1 : at + 2] in (":", ".", "="):
-                end = pattern.find("]", at + 2)
-                end = len(pattern) - 1 if end < 0 else end
-                out.append(pattern[at : end + 1])
-                at = end
-            else:
-                out.append("\\[" if sign == "[" else sign)
-                depth = sign != "]"
-        elif sign == "[":
-            depth = True
-            out.append(sign)
-            if pattern[at + 1 : at + 2] == "^":
-                at += 1
-                out.append("^")
-            if pattern[at + 1 : at + 2] == "]":
-                at += 1
-                out.append("\\]")
-        elif sign == "$":
-            out.append(last)
-        else:
-            out.append(sign)
-        at += 1
-    return "".join(out)
+    if part.startswith("["):
+        return part[0] + part[1:-1].replace("[", r"\[").replace(r"\[:", "[:") + "]"
+    return end if part == "$" else _WRITTEN.get(part, part)
 
 
 def _compile(text: str, flags: int, pattern: str) -> Any:
     if len(text) > 20_000:
-        raise SqlError("invalid regular expression: it is too long")
+        raise SqlError("a pattern of LIKE or of a regular expression is too long")
     try:
         return regex.compile(text, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
@@ -170,8 +141,6 @@ def groups(found: Any) -> list[str | None]:
 
 @native("regexp_replace(text, text, text)", "regexp_replace(text, text, text, text)")
 def _replace(text: str, pattern: str, new: str, flags: str = "") -> str:
-    if flags[:1].isdigit():
-        raise SqlError(f'invalid regular expression option: "{flags[0]}"')
     out = []
     at = 0
     for found in every(pattern, text, flags):

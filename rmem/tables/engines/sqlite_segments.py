@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
 from ..catalog import ROW
-from .base import Packable, RowNumbers, TableChanges
+from .base import RowNumbers, TableChanges
 from .sqlite_changes import Version, floor_of, segment_changes, select_rows
 from .sqlite_layout import Physical
+
+if TYPE_CHECKING:
+    from ..search.texts import TextColumn
+    from ..search.vectors import VectorColumn
 
 _MOST_STALE = 8  # one in so many rows may have changed before its segment is packed again
 
@@ -25,7 +30,7 @@ def owner_of(physical: Physical, column: str) -> cache.SegmentOwner:
 
 
 def load(
-    connection: sqlite3.Connection, catalogue: int, physical: Physical, column: str, index: Packable
+    connection: sqlite3.Connection, catalogue: int, physical: Physical, column: str, index: TextColumn | VectorColumn
 ) -> tuple[int, int | None]:
     """Fill an empty index; return its version (0: none) and the first unusable segment."""
     found = cache.load_chain(connection, index.absorb, index.is_sound, owner_of(physical, column))
@@ -36,7 +41,12 @@ def load(
 
 
 def pack(
-    connection: sqlite3.Connection, physical: Physical, column: str, index: Packable, known: Version, least: int
+    connection: sqlite3.Connection,
+    physical: Physical,
+    column: str,
+    index: TextColumn | VectorColumn,
+    known: Version,
+    least: int,
 ) -> list[Segment]:
     """Return what to write: all spans if too many of their rows changed, and the rows after them."""
     owner = owner_of(physical, column)

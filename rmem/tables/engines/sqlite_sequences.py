@@ -1,9 +1,9 @@
-"""The numbers of serial columns. None is given twice, even after a rollback."""
+"""The numbers of serial columns. None is given again, whichever rows are deleted."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .sqlite_functions import StatementState
@@ -23,42 +23,16 @@ def last_numbers(connection: sqlite3.Connection, physical: Physical) -> dict[str
     return {names[stored]: last for stored, last in found if stored in names}
 
 
-class SerialNumbers:
-    """The numbers that the transaction under way gave."""
-
-    def __init__(self) -> None:
-        self.given: dict[str, int] = {}  # the last number of each column, "table/column"
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        self.given = {}
-
-    @contextmanager
-    def numbering(self, connection: sqlite3.Connection, state: StatementState, physical: Physical) -> Iterator[None]:
-        """Number the rows that a statement writes."""
-        serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
-        if not serial:
-            yield
-            return
-        state.sequences = {f"{physical.id}/{name}": 0 for name in serial}
-        for name, last in connection.execute(_READ, (physical.id,)):
-            state.sequences[f"{physical.id}/{name}"] = last
-        before = dict(state.sequences)
-        try:
-            yield
-        finally:
-            given = {key: last for key, last in state.sequences.items() if last != before.get(key)}
-            self.given |= given
-        state.inside = True
-        _save(connection, given)
-
-    def keep(self, connection: sqlite3.Connection, tables: Iterable[Physical]) -> None:
-        """Save the numbers of the tables that are left after a rollback."""
-        known = {str(physical.id) for physical in tables}
-        _save(connection, {key: last for key, last in self.given.items() if key.partition("/")[0] in known})
-
-
-def _save(connection: sqlite3.Connection, given: Mapping[str, int]) -> None:
-    for key, last in given.items():
-        identifier, name = key.split("/")
-        connection.execute(_SAVE, (int(identifier), name, last))
+@contextmanager
+def numbering(connection: sqlite3.Connection, state: StatementState, physical: Physical) -> Iterator[None]:
+    """Number the rows that a statement writes."""
+    serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
+    if not serial:
+        yield
+        return
+    before = dict.fromkeys(serial, 0) | dict(connection.execute(_READ, (physical.id,)).fetchall())
+    state.sequences = dict(before)
+    yield
+    state.inside = True
+    given = [(physical.id, name, last) for name, last in state.sequences.items() if last != before[name]]
+    connection.executemany(_SAVE, given)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from ...errors import SqlError
 from ..sql import functions
+from ..sql.json_values import sorted_keys
 from ..sql.scope import Source
 from ..sql.times import Interval
 from .sqlite_functions import Native, scalar
@@ -29,43 +31,37 @@ def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) ->
         for argument, want in zip(node.this.expressions, call.takes, strict=True)
     ]
     name = call.signature.name
-    width = len(functions.SET_COLUMNS.get(name, (("", ""),)))
-    kinds = [kind for _, kind in source.columns[:width]]
-    run = _rows_of(name, kinds, call.takes)
-    udf = scalar(f"rows of {call.key}", call.takes, "text", Native(run, stable=True))
-    if width == 1:
-        columns = [_read(kinds[0], f"{alias}.value")]
-    else:
-        columns = [_read(kind, f"rmem_unpacked({alias}.value, {at})") for at, kind in enumerate(kinds)]
+    pairs = len(functions.SET_COLUMNS.get(name, ())) > 1
+    kind = source.columns[pairs][1]
+    value = f"{alias}.value"
+    if kind in ("float4", "float8"):
+        value = f"rmem_float({value})"
+    elif kind in ("bytea", "float4[]", "float4[][]"):
+        value = f"rmem_bytes({value})"
+    columns = [f"{alias}.key", value] if pairs else [value]
     if node.args.get("ordinality"):
         columns.append(f"({alias}.key + 1)")
     compiler.place(source, "", columns)
+    udf = scalar(f"rows of {call.key}", call.takes, "text", Native(_rows_of(name, kind)))
     return f"json_each({compiler.call(udf, items)}) AS {alias}"
 
 
-def _read(kind: str, text: str) -> str:
-    if kind in ("float4", "float8"):
-        return f"rmem_float({text})"
-    return f"rmem_bytes({text})" if kind in ("bytea", "float4[]", "float4[][]") else text
+def _rows_of(name: str, kind: str) -> Callable[..., str]:
+    """Return a function from the arguments of a set function to the JSON of its rows: a list, or an object for those
+    that give keys and values."""
+    rows, write = _SETS[name], writer(kind)
 
-
-def _rows_of(name: str, kinds: list[str], takes: tuple[str, ...]) -> Any:
-    """Return a function from the arguments of a set function to the JSON of its rows."""
-    rows = _SETS[name]
-    writers = [writer(kind) for kind in kinds]
-    single = len(kinds) == 1
-
-    def to_stored(value: Any, at: int) -> Any:
-        item = None if value is None and kinds[at] != "jsonb" else writers[at](value)
+    def to_stored(value: Any) -> Any:
+        item = None if value is None and kind != "jsonb" else write(value)
         if isinstance(item, bytes):
             return item.hex()
         return repr(item) if isinstance(item, float) else item
 
     def run(*arguments: Any) -> str:
         found = rows(*arguments)
-        if single:
-            return json.dumps([to_stored(value, 0) for value in found])
-        return json.dumps([json.dumps([to_stored(value, at) for at, value in enumerate(row)]) for row in found])
+        if isinstance(found, dict):
+            return json.dumps({key: to_stored(value) for key, value in found.items()})
+        return json.dumps([to_stored(value) for value in found])
 
     return run
 
@@ -111,8 +107,6 @@ def _elements(value: Any) -> list[Any]:
 def _pairs(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise SqlError("cannot call jsonb_each on a non-object")
-    from ..sql.json_values import sorted_keys
-
     return {key: value[key] for key in sorted_keys(value)}
 
 
@@ -122,6 +116,6 @@ _SETS: dict[str, Any] = {
     "jsonb_array_elements": _elements,
     "jsonb_array_elements_text": lambda value: [as_text(item) for item in _elements(value)],
     "jsonb_object_keys": lambda value: list(_pairs(value)),
-    "jsonb_each": lambda value: list(_pairs(value).items()),
-    "jsonb_each_text": lambda value: [(key, as_text(item)) for key, item in _pairs(value).items()],
+    "jsonb_each": _pairs,
+    "jsonb_each_text": lambda value: {key: as_text(item) for key, item in _pairs(value).items()},
 }

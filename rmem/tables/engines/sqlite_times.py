@@ -167,14 +167,6 @@ for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
 
     native(f"extract({_kind})")(_extract)
 
-    def _part(name: str, value: Any, kind: str = _kind) -> float:
-        check_unit("date_part", name.lower())
-        if kind == "date":  # unlike EXTRACT, this takes a day as its first moment
-            value, kind = value * DAY, "timestamp"
-        return float(field(name.lower(), value, kind))
-
-    native(f"date_part(text, {_kind})")(_part)
-
 
 # -- truncating ------------------------------------------------------------------------------------------------
 

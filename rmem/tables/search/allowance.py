@@ -4,17 +4,19 @@ needed."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ...forks import new_lock
 
 
-class MemoryHolder(Protocol):
-    """Something that takes memory."""
+class Droppable(Protocol):
+    """Something that takes memory and can be built again."""
 
     @property
     def nbytes(self) -> int: ...
+
+    def drop(self) -> None: ...
 
 
 class Allowance:
@@ -24,38 +26,30 @@ class Allowance:
         self._most = most
         self._lock = new_lock()
         self._total = 0
-        self._held: dict[MemoryHolder, tuple[int, Callable[[], None]]] = {}  # the last is the one used last
+        self._held: dict[Droppable, int] = {}  # with their bytes; the last is the one used last
 
     def bound(self, most: int) -> None:
         """Change the limit."""
         self._most = most
 
-    def use(self, needed: dict[MemoryHolder, Callable[[], None]]) -> None:
-        """Register things in use, each with the function that drops it."""
+    def use(self, used: Sequence[Droppable]) -> None:
+        """Register things in use; drop others if they are too much together."""
+        gone = []
         with self._lock:
-            for held, let_go in needed.items():
-                self._forget(held)
-                self._held[held] = held.nbytes, let_go
-                self._total += self._held[held][0]
-            gone = []
-            for held in list(self._held):
-                if self._total <= self._most:
-                    break
-                if held not in needed:
-                    gone.append(self._held[held][1])
-                    self._forget(held)
-        for let_go in gone:
-            let_go()
+            for held in used:
+                size = held.nbytes
+                self._total += size - self._held.pop(held, 0)
+                self._held[held] = size
+            while self._total > self._most and (oldest := next(iter(self._held))) not in used:
+                self._total -= self._held.pop(oldest)
+                gone.append(oldest)
+        for held in gone:
+            held.drop()
 
-    def release(self, those: Iterable[MemoryHolder]) -> None:
+    def release(self, those: Iterable[Droppable]) -> None:
         """Unregister things that are gone."""
         with self._lock:
-            for held in those:
-                self._forget(held)
-
-    def _forget(self, held: MemoryHolder) -> None:
-        size, _ = self._held.pop(held, (0, None))
-        self._total -= size
+            self._total -= sum(self._held.pop(held, 0) for held in those)
 
 
 def quarter_of_memory() -> int:

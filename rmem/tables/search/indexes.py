@@ -43,8 +43,9 @@ class ChangeSource(Protocol):
 class _ColumnFollower:
     """An index and the table version that it has read."""
 
-    def __init__(self, table: str, column: Column, engine: ChangeSource) -> None:
+    def __init__(self, table: str, column: Column, engine: ChangeSource, indexes: SearchIndexes) -> None:
         self.table, self.column = table, column
+        self._indexes = weakref.ref(indexes)
         self._segments = engine if isinstance(engine, SegmentStore) else None
         self.start_again()
 
@@ -100,6 +101,12 @@ class _ColumnFollower:
     def nbytes(self) -> int:
         return self.index.nbytes
 
+    def drop(self) -> None:
+        """Leave the workspace, to be built again when it is needed."""
+        indexes = self._indexes()
+        if indexes is not None:
+            indexes.drop((self.table, self.column.name), self)
+
 
 def _new_index(table: str, column: Column, segments: SegmentStore | None) -> ColumnIndex:
     if column.type.kind is Kind.TEXT:
@@ -143,7 +150,7 @@ class SearchIndexes:
                 follower.read()
                 follower.save(save_from)
             found = {name: follower.index for (_, name), follower in followers.items()}
-        self._allowance.use({follower: _Dropping(self, key, follower) for key, follower in followers.items()})
+        self._allowance.use(list(followers.values()))
         return found
 
     def _follower(self, table: Table, name: str) -> _ColumnFollower:
@@ -152,7 +159,7 @@ class SearchIndexes:
         with self._lock:
             known = self._followers.get((table.name, name))
             if known is None or known.column != column:
-                known = self._followers[table.name, name] = _ColumnFollower(table.name, column, self._engine)
+                known = self._followers[table.name, name] = _ColumnFollower(table.name, column, self._engine, self)
             return known
 
     def _catch_up(self, table: Table, followers: Sequence[_ColumnFollower]) -> None:
@@ -200,18 +207,6 @@ class SearchIndexes:
         with self._lock:
             if self._followers.get(key) is follower:
                 del self._followers[key]
-
-
-class _Dropping:
-    """Drops an index; holds only a weak reference to its workspace."""
-
-    def __init__(self, indexes: SearchIndexes, key: Key, follower: _ColumnFollower) -> None:
-        self._indexes, self._key, self._follower = weakref.ref(indexes), key, follower
-
-    def __call__(self) -> None:
-        indexes = self._indexes()
-        if indexes is not None:
-            indexes.drop(self._key, self._follower)
 
 
 def _release(allowance: Allowance, followers: dict[Key, _ColumnFollower]) -> None:

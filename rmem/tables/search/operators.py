@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlglot import exp
@@ -21,7 +21,7 @@ from ..catalog import Column, Kind, Table
 from ..results import Result
 from ..sql.dialect import SIMILARITY, Operator
 from ..sql.scope import shown as _shown
-from ..sql.sources import find_cte, find_source, stands_alone
+from ..sql.sources import SourceNodes, real_table, stands_alone
 
 COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
 RECORD = "deeplake_hybrid_record"
@@ -46,41 +46,30 @@ class SearchOperator:
     query: tuple[exp.Expr, ...]
     """One expression; of a hybrid search the vector, the words and perhaps their weights."""
 
-    def search(self, parameters: Sequence[Any], run_query: RunQuery) -> Search:
-        """Evaluate the query; if a part of it is NULL, every score is NULL."""
+    def evaluate(self, parameters: Sequence[Any], run_query: RunQuery) -> SearchQuery | None:
+        """Evaluate the query; None if a part of it is NULL, and so every score."""
         values = [_evaluate(part, parameters, run_query, self.shown) for part in self.query]
         names = [f"{self.table.name}.{column.name}" for column in self.columns]
         if any(value is None for value in values[:2]):
-            return Search(self, null=True)
+            return None
         if self.form == BM25:
-            return Search(self, _words(values[0], f"{self.shown} on {names[0]}"))
+            return SearchQuery(_words(values[0], f"{self.shown} on {names[0]}"))
         vectors = _vectors(values[0], f"{self.shown} on {names[0]}", many=self.form == MAXSIM)
         check_dimension(names[0], self.columns[0].type.dimension, vectors.shape[1])
         if self.form != HYBRID:
-            return Search(self, vectors=vectors)
+            return SearchQuery(vectors=vectors)
         words = _words(values[1], f"{self.shown} on {names[1]}")
-        return Search(self, words, vectors, _weights(values[2], values[3]) if len(values) == 4 else (0.5, 0.5))
+        return SearchQuery(words, vectors, _weights(values[2], values[3]) if len(values) == 4 else (0.5, 0.5))
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """An operator with the query values of one run."""
+class SearchQuery(NamedTuple):
+    """What an operator searches for in one run."""
 
-    operator: SearchOperator
-    words: str | None = None
-    vectors: Matrix | None = None
-    """The query's vectors at unit length; one line, except for MaxSim."""
+    words: str = ""
+    vectors: Matrix = np.empty((0, 0), np.float32)
+    """At unit length; one line, except for MaxSim."""
     weights: tuple[float, float] = (0.5, 0.5)
     """Of the vector and of the words."""
-    null: bool = False
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Return a key that is equal for searches with the same scores."""
-        vectors = None if self.vectors is None else (self.vectors.shape, self.vectors.tobytes())
-        operator = self.operator
-        names = tuple(column.name for column in operator.columns)
-        return operator.form, operator.table.name, names, self.words, vectors, self.weights, self.null
 
 
 class _NotConstant(Exception):
@@ -93,31 +82,31 @@ def is_search(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() in _FUNCTIONS
 
 
-def read_operator(node: exp.Expr, catalogue: Mapping[str, Table]) -> SearchOperator:
+def read_operator(node: exp.Expr, known: SourceNodes) -> SearchOperator:
     """Check an operator of a bound statement."""
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
         if len(node.expressions) != 2:
             raise SqlError(f"{name}() takes a column and a query, got {len(node.expressions)} arguments")
         left, right = node.expressions
-        return _read_column_search(left, right, catalogue, shown=f"{name}()", only=_FUNCTIONS[name])
+        return _read_column_search(left, right, known, shown=f"{name}()", only=_FUNCTIONS[name])
     left, right = _bare(node.this), node.expression
     if isinstance(left, exp.Tuple):
-        return _read_hybrid(left, _bare(right), catalogue)
+        return _read_hybrid(left, _bare(right), known)
     if _is_record(right):
         raise SqlError(f"{RECORD}() stands behind (vector column, text column) {SIMILARITY}")
-    return _read_column_search(left, right, catalogue, shown=SIMILARITY)
+    return _read_column_search(left, right, known, shown=SIMILARITY)
 
 
 def _read_column_search(
-    left: exp.Expr, right: exp.Expr, catalogue: Mapping[str, Table], *, shown: str, only: Kind | None = None
+    left: exp.Expr, right: exp.Expr, known: SourceNodes, *, shown: str, only: Kind | None = None
 ) -> SearchOperator:
     left, right = _bare(left), _bare(right)
     if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
         left, right = right, left
     if not isinstance(left, exp.Column):
         raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_shown(left)}")
-    table, column = _column(left, shown, catalogue)
+    table, column = _column(left, shown, known)
     kind = column.type.kind
     if kind not in _FORMS or only not in (None, kind):
         expected = "FLOAT4[], TEXT or FLOAT4[][]" if only is None else only.upper()
@@ -125,7 +114,7 @@ def _read_column_search(
     return SearchOperator(_FORMS[kind], left.table, table, (column,), shown, (_query(right),))
 
 
-def _read_hybrid(record: exp.Tuple, right: exp.Expr, catalogue: Mapping[str, Table]) -> SearchOperator:
+def _read_hybrid(record: exp.Tuple, right: exp.Expr, known: SourceNodes) -> SearchOperator:
     if not _is_record(right) or len(right.expressions) not in (2, 4):
         raise SqlError(
             f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words) or "
@@ -134,7 +123,7 @@ def _read_hybrid(record: exp.Tuple, right: exp.Expr, catalogue: Mapping[str, Tab
     parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
     if len(parts) != 2 or len(record.expressions) != 2:
         raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_shown(record)}")
-    (table, vector), (_, text) = (_column(part, SIMILARITY, catalogue) for part in parts)
+    (table, vector), (_, text) = (_column(part, SIMILARITY, known) for part in parts)
     kinds = vector.type.kind, text.type.kind
     if parts[0].table != parts[1].table:
         raise SqlError(f"both columns of {_shown(record)} must be of the same table")
@@ -147,12 +136,8 @@ def _read_hybrid(record: exp.Tuple, right: exp.Expr, catalogue: Mapping[str, Tab
     return SearchOperator(HYBRID, parts[0].table, table, (vector, text), f"{RECORD}()", query)
 
 
-def _column(node: exp.Column, shown: str, catalogue: Mapping[str, Table]) -> tuple[Table, Column]:
-    found = find_source(node, node.table)
-    source = found[0] if found else None
-    table = None
-    if isinstance(source, exp.Table) and find_cte(source) is None:
-        table = catalogue.get(source.name)
+def _column(node: exp.Column, shown: str, known: SourceNodes) -> tuple[Table, Column]:
+    table = real_table(known.get(node.table))
     if table is None:
         raise SqlUnsupportedError(
             f"{shown} needs a column of a table; {_shown(node)} comes from a query: search inside that query"

@@ -18,16 +18,15 @@ from ..engines.base import RowNumbers
 from ..sql.dialect import Dialect
 from ..sql.functions import aggregates
 from ..sql.nodes import replace_node
-from ..sql.sources import find_cte, sources
-from .indexes import SearchIndexes
+from ..sql.sources import real_table, source_nodes, sources
+from .indexes import ColumnIndex, SearchIndexes
 from .operators import (
     BM25,
     COSINE,
     HYBRID,
-    MAXSIM,
     RunQuery,
-    Search,
     SearchOperator,
+    SearchQuery,
     check_dimension,
     is_search,
     number,
@@ -37,7 +36,7 @@ from .operators import (
 from .order import order_best_first, target
 from .scores import CosineScores, HybridScores, MaxSimScores, NoScores, SearchScores, TextScores
 from .texts import TextColumn
-from .vectors import VectorColumn, VectorsColumn
+from .vectors import VectorsColumn
 
 SCORE = "rmem_score"
 _INDEX_METHODS = ("search", "deeplake_index")
@@ -82,8 +81,6 @@ class SearchPlan:
     inner: list[Ranking]
     """Of SELECTs inside of the statement that want the best of one table and no more."""
     bars: list[Threshold]
-    by_value: bool
-    """Whether an ORDER BY has its direction from the value of a parameter, so that the plan fits that value only."""
 
     def lines(self, parameters: Sequence[Any]) -> list[str]:
         """Return the lines of EXPLAIN about searches."""
@@ -102,18 +99,18 @@ class SearchRun:
     narrowed: dict[str, RowNumbers]
 
 
-def has_search(tree: exp.Expression) -> bool:
-    return any(is_search(node) for node in tree.walk())
-
-
-def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters: Sequence[Any]) -> SearchPlan:
-    """Plan a bound statement; changes the tree."""
-    by_value = order_best_first(tree, parameters)
+def plan_search(tree: exp.Expression) -> SearchPlan | None:
+    """Plan a bound statement, on a copy of its tree; None if it searches nothing."""
+    if not any(is_search(node) for node in tree.walk()):
+        return None
+    tree = tree.copy()
+    known = source_nodes(tree)
+    order_best_first(tree, known)
     nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[str, str], int] = {}
     operators: list[SearchOperator] = []
     for node in check_each(nodes):
-        operator = read_operator(node, catalogue)
+        operator = read_operator(node, known)
         key = operator.alias, node.sql(dialect=Dialect)
         if key not in numbers:
             numbers[key] = len(operators)
@@ -129,7 +126,7 @@ def plan_search(tree: exp.Expression, catalogue: Mapping[str, Table], parameters
         _find_ranking(select) for select in selects[1:] if not (select.args.get("where") or select.args.get("joins"))
     ]
     kept = [ranking for ranking in inner if ranking is not None]
-    return SearchPlan(tree, operators, _find_ranking(tree), kept, _thresholds(tree), by_value)
+    return SearchPlan(tree, operators, _find_ranking(tree), kept, _thresholds(tree))
 
 
 def start_search(
@@ -141,7 +138,8 @@ def start_search(
 ) -> SearchRun:
     """Bring the indexes up to date and score. `run_query` runs the queries that say what to search for."""
     indexes.keep_only(catalogue)
-    scores = _scores([operator.search(parameters, run_query) for operator in plan.operators], indexes)
+    queries = [operator.evaluate(parameters, run_query) for operator in plan.operators]
+    scores = _scores(plan.operators, queries, indexes)
     narrowed = _above_thresholds(plan.bars, scores, parameters)
     for ranking in plan.inner:
         counts = ranking.counts(parameters)
@@ -152,51 +150,37 @@ def start_search(
     return SearchRun(scores, narrowed)
 
 
-def _scores(searches: Sequence[Search], indexes: SearchIndexes) -> list[SearchScores]:
+def _scores(
+    operators: Sequence[SearchOperator], queries: Sequence[SearchQuery | None], indexes: SearchIndexes
+) -> list[SearchScores]:
     wanted: dict[str, tuple[Table, set[str]]] = {}
-    for search in searches:
-        table = search.operator.table
-        wanted.setdefault(table.name, (table, set()))[1].update(column.name for column in search.operator.columns)
+    for operator in operators:
+        names = wanted.setdefault(operator.table.name, (operator.table, set()))[1]
+        names.update(column.name for column in operator.columns)
     held = {name: indexes.follow(table, columns) for name, (table, columns) in wanted.items()}
-    known: dict[tuple[object, ...], SearchScores] = {}
-    found = []
-    for search in searches:
-        key = search.key
-        if key not in known:
-            columns = held[search.operator.table.name]
-            known[key] = _score(search, [columns[column.name] for column in search.operator.columns])
-        found.append(known[key])
-    return found
+    return [
+        _score(operator, query, [held[operator.table.name][column.name] for column in operator.columns])
+        for operator, query in zip(operators, queries, strict=True)
+    ]
 
 
-def _score(search: Search, columns: Sequence[TextColumn | VectorColumn | VectorsColumn]) -> SearchScores:
-    if search.null:
+def _score(operator: SearchOperator, query: SearchQuery | None, columns: Sequence[ColumnIndex]) -> SearchScores:
+    if query is None:
         return NoScores()
-    match (search.operator.form, *columns):
-        case (str(form), TextColumn() as texts) if form == BM25:
-            return TextScores(texts.texts(), search.words or "")
-        case (str(form), VectorColumn() as vectors) if form == COSINE:
-            return CosineScores(vectors.vectors(_dimension(search, vectors)), _queries(search)[0])
-        case (str(form), VectorsColumn() as many) if form == MAXSIM:
-            return MaxSimScores(many.stack(_dimension(search, many)), _queries(search))
-        case (str(form), VectorColumn() as vectors, TextColumn() as texts) if form == HYBRID:
-            found = vectors.vectors(_dimension(search, vectors))
-            return HybridScores(found, _queries(search)[0], texts.texts(), search.words or "", *search.weights)
-    raise AssertionError(search.operator.form)
-
-
-def _queries(search: Search) -> Any:
-    assert search.vectors is not None
-    return search.vectors
-
-
-def _dimension(search: Search, column: VectorColumn | VectorsColumn) -> int:
-    """Return the dimension of the query, checked against the column."""
-    given = int(_queries(search).shape[1])
-    held = column.dimensions()
-    if held and given not in held:
-        check_dimension(f"{search.operator.table.name}.{search.operator.columns[0].name}", held[0], given)
-    return given
+    first = columns[0]
+    if isinstance(first, TextColumn):
+        return TextScores(first.texts(), query.words)
+    dimension, held = int(query.vectors.shape[1]), first.dimensions()
+    if held and dimension not in held:
+        check_dimension(f"{operator.table.name}.{operator.columns[0].name}", held[0], dimension)
+    if isinstance(first, VectorsColumn):
+        return MaxSimScores(first.stack(dimension), query.vectors)
+    vectors = first.vectors(dimension)
+    if operator.form == COSINE:
+        return CosineScores(vectors, query.vectors[0])
+    texts = columns[1]
+    assert isinstance(texts, TextColumn)
+    return HybridScores(vectors, query.vectors[0], texts.texts(), query.words, *query.weights)
 
 
 def score_node(score: int, alias: str) -> exp.Anonymous:
@@ -263,13 +247,9 @@ def _break_ties(tree: exp.Expr) -> None:
     found = _leading_score(tree)
     if found is None:
         return
-    aliases = [source.alias_or_name for source in sources(tree) if _is_real(source)]
+    aliases = [source.alias_or_name for source in sources(tree) if real_table(source) is not None]
     for alias in sorted(aliases, key=lambda alias: alias != found[1]):
         tree.args["order"].append("expressions", exp.Ordered(this=row_of(alias), desc=False, nulls_first=False))
-
-
-def _is_real(source: exp.Expr) -> bool:
-    return isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and find_cte(source) is None
 
 
 def _find_ranking(tree: exp.Expr) -> Ranking | None:

@@ -11,13 +11,21 @@ from ...errors import SqlError, SqlUnsupportedError, TableExistsError
 from ..catalog import Check, Table
 from .define import MAX_COLUMNS, Builder, default_text, text
 from .parse import parse
-from .scope import check_name, fold_name, missing_column, only, shown, table_name
+from .scope import check_name, fold_name, missing_column, only, shown, table_name, unsupported
 
 
 def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
     """Return the table after an ALTER TABLE."""
     only(tree, "this", "kind", "exists", "actions")
-    for action in tree.args["actions"]:
+    actions = tree.args["actions"]
+    dropped = {
+        fold_name(node.this) for action in actions if isinstance(action, exp.Drop) for node in action.args["tables"]
+    }
+    if any(fold_name(action.this) in dropped for action in actions if isinstance(action, exp.ColumnDef)):
+        raise unsupported("ALTER TABLE that drops and adds one column", "Use two statements")
+    if len(actions) > 1 and any(isinstance(action, exp.RenameColumn | exp.AlterRename) for action in actions):
+        raise SqlError("ALTER TABLE … RENAME takes one action")
+    for action in actions:
         table = _apply_action(table, action, catalogue, workspace)
     return table
 

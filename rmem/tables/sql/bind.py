@@ -26,6 +26,8 @@ BoundColumns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
 
 
+MAX_RESULTS = 1664
+"""Columns of an answer, as in PostgreSQL; SQLite has 2,000."""
 _GROUPINGS: dict[type[exp.Expr], str] = {
     exp.Rollup: "ROLLUP",
     exp.Cube: "CUBE",
@@ -107,10 +109,10 @@ class Binder:
                 raise SqlUnsupportedError(f"WITH is supported for SELECT only: {shown(query)}")
             unique = self.alias(name)
             if clause.args.get("recursive") and isinstance(body, exp.SetOperation) and self._names(body, name):
-                columns = self._recursive(body, scope, name, names)
+                columns = self._recursive(body, scope, name, names, unique)
             else:
                 columns = self.rename_columns(self.query(body, scope), names, name)
-            scope.queries[name] = columns
+            scope.queries[name] = unique, columns
             query.meta["columns"] = columns
             query.meta["name"] = unique
             query.set(
@@ -121,14 +123,16 @@ class Binder:
     def _names(body: exp.Expression, name: str) -> bool:
         return any(fold_name(table.this) == name and not table.args.get("db") for table in body.find_all(exp.Table))
 
-    def _recursive(self, body: exp.SetOperation, scope: NameScope, name: str, names: list[str]) -> BoundColumns:
+    def _recursive(
+        self, body: exp.SetOperation, scope: NameScope, name: str, names: list[str], unique: str
+    ) -> BoundColumns:
         if not isinstance(body, exp.Union):
             raise SqlError(f'recursive query "{name}" does not have the form non-recursive-term UNION recursive-term')
         only(body, "this", "expression", "distinct")
         first = self.query(body.this, scope)
         columns = self.rename_columns(first, names, name)
         inner = NameScope(outer=scope)
-        inner.queries[name] = columns
+        inner.queries[name] = unique, columns
         second = self.query(body.expression, inner, [kind for _, kind in columns])
         if len(second) != len(columns):
             raise SqlError("each UNION query must have the same number of columns")
@@ -180,7 +184,11 @@ class Binder:
 
     def bind_list(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None = None) -> BoundColumns:
         """Bind the list of SELECT or RETURNING: expand stars, name each expression."""
-        items = [found for item in node.expressions for found in self.relations.expand_star(item, scope)]
+        items: list[exp.Expression] = []
+        for item in node.expressions:
+            items += self.relations.expand_star(item, scope)
+            if len(items) > MAX_RESULTS:
+                raise SqlError(f"an answer may have {MAX_RESULTS:,} columns, this one has more")
         node.set("expressions", items)
         done = []
         for at, item in enumerate(items):

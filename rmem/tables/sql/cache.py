@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from cachetools import LRUCache
 from sqlglot import exp
 
 from ...forks import new_lock
@@ -36,21 +36,14 @@ class Cache(Generic[T]):
     """A cache of statements; the first part of a key is the text. Thread-safe."""
 
     def __init__(self) -> None:
-        self._items: OrderedDict[tuple[Hashable, ...], T] = OrderedDict()
+        self._items: LRUCache[tuple[Hashable, ...], T] = LRUCache(_SIZE)
         self._lock = new_lock()
 
     def get(self, sql: str, *more: Hashable) -> T | None:
         with self._lock:
-            found = self._items.get((sql, *more))
-            if found is not None:
-                self._items.move_to_end((sql, *more))
-            return found
+            return self._items.get((sql, *more))
 
     def put(self, item: T, sql: str, *more: Hashable) -> None:
-        if len(sql) > _LONGEST:
-            return
-        with self._lock:
-            self._items[sql, *more] = item
-            self._items.move_to_end((sql, *more))
-            if len(self._items) > _SIZE:
-                self._items.popitem(last=False)
+        if len(sql) <= _LONGEST:
+            with self._lock:
+                self._items[sql, *more] = item

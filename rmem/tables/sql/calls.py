@@ -30,7 +30,7 @@ class Calls(Predicates):
             )
         if name not in functions.scalars:
             raise functions.unknown_function(name)
-        if name in ("date_trunc", "date_part") and node.expressions and node.expressions[0].is_string:
+        if name == "date_trunc" and node.expressions and node.expressions[0].is_string:
             functions.check_unit(name, node.expressions[0].name.lower())
         return self.call(node, functions.scalars, name, node.expressions, scope)
 

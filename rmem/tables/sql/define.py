@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import Check, Column, Index, Kind, Reference, Table
+from ...errors import SqlError, SqlUnsupportedError
+from ..catalog import Check, Column, Index, Kind, Reference, Table, quote_identifier
 from .bind import Binder
 from .dialect import Dialect
 from .expression_types import NAMES, long_name, read_type, result_type
@@ -30,6 +30,17 @@ _SEARCHED = (Kind.TEXT, Kind.VECTOR, Kind.VECTORS)
 def text(node: exp.Expression) -> str:
     """Write an expression in PostgreSQL's syntax, as the catalogue stores it."""
     return node.sql(dialect=Dialect)
+
+
+def create_statement(name: str, columns: Mapping[str, str]) -> exp.Create:
+    """Return the CREATE TABLE for columns and the words of their types; refuse words that are more than a type."""
+    body = ", ".join(f"{quote_identifier(column)} {words}" for column, words in columns.items())
+    tree = parse(f"CREATE TABLE {quote_identifier(name)} ({body})").tree
+    found = [item.this.name if isinstance(item, exp.ColumnDef) else "" for item in tree.this.expressions]
+    if not isinstance(tree, exp.Create) or found != list(columns) or tree.args.get("properties"):
+        raise SqlError(f"each column of table {name!r} takes one type and no more")
+    only(tree, "this", "kind")
+    return tree
 
 
 def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
@@ -304,26 +315,16 @@ def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -
     method = fold_name(params.args["using"]) if params.args.get("using") is not None else ""
     if method not in _METHODS:
         raise SqlUnsupportedError(f"USING {method} is not supported; there is btree, and deeplake_index for search")
-    columns = []
+    named: list[str] = []
     for key in params.args.get("columns") or []:
         only(key, "this", "desc", "nulls_first")
-        columns.append(_name_of(key.this))
-    options = {}
+        named.append(_name_of(key.this))
+    columns = tuple(named)
+    options: dict[str, str] = {}
     for item in params.args.get("with_storage") or []:
         options[fold_name(item.this)] = str(item.args["value"].name).lower()
     name = fold_name(node.this) if node.this is not None else ""
-    return build_index(table, tuple(columns), _METHODS[method], bool(tree.args.get("unique")), options, name, catalogue)
-
-
-def build_index(
-    table: Table,
-    columns: tuple[str, ...],
-    method: str,
-    unique: bool,
-    options: dict[str, str],
-    name: str,
-    catalogue: Mapping[str, Table],
-) -> Index:
+    unique, method = bool(tree.args.get("unique")), _METHODS[method]
     if method == SEARCH:
         method, unique, options = _resolve_search_index(table, columns, unique, options)
     for column in columns:
@@ -362,11 +363,3 @@ def _resolve_search_index(
     if given is not None and not (given.isdecimal() and dimensions & {None, int(given)}):
         raise SqlError(f"dimension must be that of the column, got {given!r}")
     return SEARCH, unique, left
-
-
-def find_index(name: str, catalogue: Mapping[str, Table]) -> Index:
-    for table in catalogue.values():
-        for index in table.indexes:
-            if index.name == name:
-                return index
-    raise NoSuchTableError(f'index "{name}" does not exist')

@@ -88,7 +88,7 @@ def long_name(name: str) -> str:
     return SPELLED.get(name.removesuffix("[]"), name.removesuffix("[]")) + ("[]" if name.endswith("[]") else "")
 
 
-def type_of(node: exp.Expression) -> str:
+def type_of(node: exp.Expr) -> str:
     """Return the type that binding gave an expression."""
     return str(node.meta.get("type", UNKNOWN))
 

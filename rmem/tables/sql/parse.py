@@ -21,7 +21,6 @@ MAX_NESTING = 32
 MAX_TOKENS = 2_000_000
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
-_BRACKETS = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
@@ -115,20 +114,6 @@ def _values_as_select(tree: exp.Expression) -> exp.Expression:
     rest = {key: tree.args.pop(key, None) for key in ("order", "limit", "offset", "with_")}
     tree.set("alias", exp.TableAlias(this=exp.Identifier(this="values", quoted=True)))
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree), **rest)
-
-
-def is_phrase(words: str) -> bool:
-    """Return whether words can stand inside a statement without ending what surrounds them."""
-    try:
-        tokens = Dialect().tokenize(words)
-    except SqlglotError:
-        return False
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type in _BRACKETS) - (token.token_type in _CLOSING)
-        if depth < 0 or (token.token_type in (TokenType.SEMICOLON, TokenType.COMMA) and not depth) or token.comments:
-            return False
-    return bool(tokens) and depth == 0 and "--" not in words and "/*" not in words
 
 
 def _is_option(tokens: list[Token]) -> bool:

@@ -100,7 +100,8 @@ class Relations:
             return self._function(node, scope)
         only(node, "this", "db", "catalog", "alias", "joins", "only")
         name = fold_name(node.this)
-        if not node.args.get("db") and (columns := scope.query(name)) is not None:
+        if not node.args.get("db") and (query := scope.query(name)) is not None:
+            node.meta["query"], columns = query
             return self._add_source(node, scope, name, columns)
         schema = fold_name(node.args["db"]) if node.args.get("db") else ""
         if (schema, name) in SYSTEM or (not schema and ("pg_catalog", name) in SYSTEM):
@@ -156,6 +157,8 @@ class Relations:
         single = fold_name(alias.this) if alias is not None and alias.this is not None else name
         columns = named or ((single, gives),)
         if node.args.get("ordinality"):
+            if len(columns) > 1:
+                raise unsupported(f"WITH ORDINALITY of {name}()")
             columns = (*columns, ("ordinality", "int8"))
         return self._add_source(node, scope, name, columns)
 

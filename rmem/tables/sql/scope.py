@@ -33,8 +33,8 @@ class NameScope:
     outer: NameScope | None = None
     sources: dict[str, Source] = field(default_factory=dict)
     """By the name that the statement uses for them."""
-    queries: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """WITH queries: the columns of each."""
+    queries: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    """WITH queries: a name that no other query of the statement has, and the columns of each."""
     merged: dict[str, exp.Expression] = field(default_factory=dict)
     """Columns that JOIN … USING made one."""
     aggregates: bool = False
@@ -47,7 +47,7 @@ class NameScope:
         """Return the same scope for the inside of a call, where windows are not allowed."""
         return NameScope(self.outer, self.sources, self.queries, self.merged, aggregates)
 
-    def query(self, name: str) -> tuple[tuple[str, str], ...] | None:
+    def query(self, name: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
         scope: NameScope | None = self
         while scope is not None:
             if name in scope.queries:

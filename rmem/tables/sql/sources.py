@@ -1,13 +1,26 @@
-"""Find the source of an alias in a bound statement, and the expression behind a column of a subquery, a WITH or an
-ORDER BY."""
+"""Find the sources of a bound statement by their aliases, which binding made unique in all of it, and the expression
+behind a column of a subquery, a WITH or an ORDER BY."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from .scope import fold_name
+from ..catalog import Table
+
+SourceNodes = Mapping[str, exp.Expr]
+"""The tables and subqueries of a statement by their aliases."""
+
+
+def source_nodes(tree: exp.Expr) -> SourceNodes:
+    return {node.meta["source"].alias: node for node in tree.walk() if "source" in node.meta}
+
+
+def real_table(source: exp.Expr | None) -> Table | None:
+    """Return the table of a source; None for a subquery or a WITH query."""
+    table = source.meta.get("table") if isinstance(source, exp.Table) else None
+    return table if isinstance(table, Table) else None
 
 
 def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
@@ -26,7 +39,7 @@ def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
 
 def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
     """Return a source and those joined with it in brackets."""
-    if isinstance(place, exp.Paren) or (isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table)):
+    if isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table):
         yield from _inside(place.this)
     else:
         yield place
@@ -34,51 +47,10 @@ def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
         yield from _inside(join.this)
 
 
-def find_source(node: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Expr] | None:
-    """Return the source of an alias at a node, and the statement that it belongs to."""
-    above = node.parent
-    while above is not None:
-        if isinstance(above, exp.Select | exp.Update | exp.Delete):
-            for source in sources(above):
-                if source.alias_or_name == alias:
-                    return source, above
-        above = above.parent
-    return None
-
-
-def find_cte(table: exp.Table) -> exp.CTE | None:
-    """Return the WITH query that a table name means; None for a real table."""
-    if table.args.get("db"):
-        return None
-    name = fold_name(table.this)
-    below: exp.Expr = table
-    above = table.parent
-    while above is not None:
-        with_ = above.args.get("with_")
-        if isinstance(with_, exp.With):
-            for cte in reversed(_visible(with_, below)):
-                if cte.alias == name:
-                    return cte
-        if not isinstance(above, exp.With):
-            below = above
-        above = above.parent
-    return None
-
-
-def _visible(with_: exp.With, below: exp.Expr) -> list[exp.CTE]:
-    """Return the WITH queries that can be named from another one, or from the statement after it."""
-    parts = [part for part in with_.expressions if isinstance(part, exp.CTE)]
-    place = next((at for at, part in enumerate(parts) if part is below), None)
-    if place is None:
-        return parts
-    return parts[: place + 1] if with_.args.get("recursive") else parts[:place]
-
-
-def column_expression(column: exp.Column) -> exp.Expr | None:
+def column_expression(column: exp.Column, known: SourceNodes) -> exp.Expr | None:
     """Return the expression behind a column of a subquery or WITH; None for a real table."""
-    found = find_source(column, column.table)
-    source = found[0] if found else None
-    query = find_cte(source) if isinstance(source, exp.Table) else source
+    source = known.get(column.table)
+    query = _cte(source) if isinstance(source, exp.Table) else source
     if source is None or not isinstance(query, exp.CTE | exp.Subquery):
         return None
     names = source.alias_column_names or query.alias_column_names
@@ -87,6 +59,12 @@ def column_expression(column: exp.Column) -> exp.Expr | None:
         return None
     item: exp.Expr = select.expressions[names.index(column.name)].unalias()
     return item
+
+
+def _cte(table: exp.Table) -> exp.CTE | None:
+    name = table.meta.get("query")
+    queries = table.root().find_all(exp.CTE) if name is not None else ()
+    return next((query for query in queries if query.meta["name"] == name), None)
 
 
 def first_select(query: exp.Expr) -> exp.Select | None:
@@ -98,11 +76,8 @@ def first_select(query: exp.Expr) -> exp.Select | None:
 
 def stands_alone(query: exp.Expr) -> bool:
     """Return whether a query names nothing of the statement around it."""
-    own = {source.alias_or_name for select in query.find_all(exp.Select) for source in sources(select)}
+    own = source_nodes(query)
     if any(column.table and column.table not in own for column in query.find_all(exp.Column)):
         return False
-    for table in query.find_all(exp.Table):
-        part = find_cte(table)
-        if part is not None and not any(part is query_part for query_part in query.find_all(exp.CTE)):
-            return False
-    return True
+    queries = {part.meta["name"] for part in query.find_all(exp.CTE)}
+    return all(node.meta.get("query", "") in {*queries, ""} for node in own.values())

@@ -10,9 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from search_by_hand import bm25, cosine, hybrid
 
-from rmem.tables.engines.base import Engine
-from rmem.tables.search import execute
-
 ROWS = 240
 WORDS = ["disk", "full", "memory", "error", "pipeline", "parquet", "timeout", "retry", "Größe", "内存"]
 
@@ -97,39 +94,22 @@ def test_the_best_rows_are_the_first_of_all_rows(stocked, search, where, above, 
     assert places == sorted(places, reverse=True)
 
 
-class Counting(Engine):
-    """An engine that remembers with how many candidates it was run."""
-
-    def __init__(self, engine):
-        self._engine, self.asked = engine, []
-
-    def run(self, plan):
-        self.asked.append({alias: rows.size for alias, rows in plan.candidates.items()})
-        return self._engine.run(plan)
-
-    def __getattribute__(self, name):
-        own = ("_engine", "asked", "run")
-        return object.__getattribute__(self, name) if name in own else getattr(self._engine, name)
-
-
-Counting.__abstractmethods__ = frozenset()
-
-
 @pytest.fixture
 def counted(stocked, monkeypatch):
-    """How many candidates the engine was asked for by the last statement."""
+    """How many candidates the engine was asked for by the last statement, in each of its runs."""
     asked = []
-    run = execute.run
+    query, run = type(stocked).query, stocked._engine.run
 
-    def counting(engine, *arguments):
+    def counting(plan):
+        asked.append({alias: rows.size for alias, rows in plan.candidates.items()})
+        return run(plan)
+
+    def fresh(self, *given, **options):
         asked.clear()
-        counter = Counting(engine)
-        try:
-            return run(counter, *arguments)
-        finally:
-            asked.extend(counter.asked)
+        return query(self, *given, **options)
 
-    monkeypatch.setattr(execute, "run", counting)
+    monkeypatch.setattr(stocked._engine, "run", counting)
+    monkeypatch.setattr(type(stocked), "query", fresh)
     return asked
 
 

@@ -46,7 +46,7 @@ def made(path, rows=60):
     workspace.create_table("notes", {"id": "BIGINT", "body": "TEXT", "e": "FLOAT4[]"})
     fill(workspace, rows)
     workspace.query("CREATE INDEX notes_body ON notes USING deeplake_index (body) WITH (index_type = 'bm25')")
-    workspace.create_index("notes", "e", kind="vector")
+    workspace.query("CREATE INDEX notes_e ON notes USING deeplake_index (e) WITH (index_type = 'vector')")
     return workspace
 
 
@@ -174,7 +174,7 @@ def test_a_damaged_segment_is_read_from_the_rows_and_replaced(path, name, damage
     plain(path, "UPDATE table_segment_arrays SET data = ? WHERE data = ?", damage(data), data)
     with Workspace(path) as workspace:
         assert answer(workspace) == before
-        workspace.create_index("notes", ["body", "e"], name="again")
+        workspace.query("CREATE INDEX again ON notes USING deeplake_index (body, e)")
     assert [rows for *_, rows in kept(path)] == [60, 60]
     with Workspace(path) as workspace:
         assert answer(workspace) == before
@@ -184,7 +184,7 @@ def test_nothing_of_a_deleted_or_changed_row_stays_in_the_file(path):
     secret, other = (np.array(term_hashes(word), np.uint64).tobytes() for word in ("zyzzyva", "qoxwile"))
     with made(path) as workspace:
         workspace.query("INSERT INTO notes VALUES (900, 'zyzzyva', '{7,7,7,7}'), (901, 'qoxwile', '{1,2,3,4}')")
-        workspace.create_index("notes", ["body", "e"], name="again")
+        workspace.query("CREATE INDEX again ON notes USING deeplake_index (body, e)")
     assert secret in path.read_bytes()
     with Workspace(path) as workspace:
         workspace.query("DELETE FROM notes WHERE id = 900")
@@ -224,7 +224,7 @@ def test_changes_of_one_table_cost_the_index_of_another_nothing(path, monkeypatc
     with Workspace(path) as workspace:
         # Those of `notes` that were cut have to be read again, once; after that nothing is.
         assert answer(workspace) == before
-        workspace.create_index("notes", ["body", "e"], name="again")
+        workspace.query("CREATE INDEX again ON notes USING deeplake_index (body, e)")
         for _ in range(8):
             workspace.query("UPDATE busy SET n = n + 1")
     nothing_is_read()

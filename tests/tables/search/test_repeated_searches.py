@@ -50,14 +50,6 @@ def test_a_repeated_search_by_distance_and_with_a_bar_takes_each_value(notes):
     assert notes.query(both, [None, "fox"]).rows == [(1,)]
 
 
-def test_the_sign_of_a_weight_decides_the_order_each_time(notes):
-    sql = "SELECT body FROM notes ORDER BY $1 * (body <#> 'goose') LIMIT 1"
-    for _ in range(2):
-        assert notes.query(sql, [1.5]).rows == [("grey goose",)]
-        assert notes.query(sql, [-1.5]).rows == [("grey goose",)]
-        assert notes.query(sql.replace("LIMIT", "DESC LIMIT"), [-1.5]).rows != [("grey goose",)]
-
-
 def test_a_repeated_search_follows_the_tables(notes, open_workspace):
     sql = "SELECT id FROM notes ORDER BY body <#> $1 DESC LIMIT 1"
     assert notes.query(sql, ["goose"]).rows == [(3,)]

@@ -178,9 +178,8 @@ def test_a_similarity_without_direction_means_best_first(traces):
         "2",
         "score DESC",
         "(embedding <#> $1) DESC",
-        "0.5 * score_of.score",
-        "score_of.score + 1",
-        "coalesce(embedding <#> $1, -2)",
+        "score_of.score",
+        "0.5 * (embedding <#> $1) DESC",
         "embedding <#> $1 NULLS LAST",
     ):
         if "score_of" in order:
@@ -199,6 +198,8 @@ def test_a_direction_that_is_written_is_kept(traces):
             f"SELECT id, embedding <#> $1 AS score FROM traces ORDER BY {order} NULLS LAST, id", [QUERY]
         )
         assert ids(found) == worst_first, order
+    scaled = traces.query("SELECT id FROM traces ORDER BY 0.5 * (embedding <#> $1) NULLS LAST, id", [QUERY])
+    assert ids(scaled) == worst_first
     by_distance = traces.query("SELECT id FROM traces ORDER BY 1 - (embedding <#> $1), id", [QUERY])
     assert ids(by_distance) == [*in_order(CLOSE), 8, 9]
     nulls_first = traces.query("SELECT id FROM traces ORDER BY embedding <#> $1 DESC NULLS FIRST LIMIT 3", [QUERY])
@@ -258,7 +259,7 @@ def test_expressions(traces):
     found = traces.query(
         "SELECT id, 0.3 * cosine_similarity(embedding, $1) + 0.7 * bm25_similarity(task, 'memory') AS score, "
         "round((embedding <#> $1)::numeric, 3), CASE WHEN task <#> 'memory' > 0 THEN 'yes' ELSE 'no' END "
-        "FROM traces WHERE embedding IS NOT NULL AND task IS NOT NULL ORDER BY score",
+        "FROM traces WHERE embedding IS NOT NULL AND task IS NOT NULL ORDER BY score DESC",
         [QUERY],
     )
     words = bm25(TEXTS, "memory")[0]
@@ -384,7 +385,9 @@ def test_unions(traces):
 
 
 def test_groups(traces):
-    found = traces.query("SELECT team, max(embedding <#> $1) AS best FROM traces GROUP BY team ORDER BY best", [QUERY])
+    found = traces.query(
+        "SELECT team, max(embedding <#> $1) AS best FROM traces GROUP BY team ORDER BY best DESC", [QUERY]
+    )
     expected = {
         team: max(score for row, score in CLOSE.items() if (row % 2 == 1) == (team == "data"))
         for team in ("data", "web")

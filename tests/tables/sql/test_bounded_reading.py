@@ -4,6 +4,7 @@ The statements of others are from PostgreSQL's regression tests (PostgreSQL lice
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 
@@ -157,6 +158,23 @@ def test_hostile_patterns_of_like_end_in_time(workspace):
         workspace.query("SELECT $1 ILIKE $2", ["ab" * 2_000_000, "%a" + "_" * 5000 + "c"], timeout=0.3)
     assert time.monotonic() - started < 2
     assert workspace.query("SELECT $1 ILIKE $2", ["A" * 3000, "%a" * 300 + "%b"], timeout=5).rows == [(False,)]
+
+
+@pytest.mark.parametrize("pattern", ["$2", "(SELECT $2)", "'%" + "a" * 15_000 + "b%c'"], ids=["value", "query", "text"])
+def test_long_patterns_of_like_end_in_time(workspace, pattern):
+    text, long = "a" * 2_000_000, "%" + "a" * 15_000 + "b%c"
+    started = time.process_time()
+    with contextlib.suppress(StatementTimeoutError):
+        parameters = [text, long] if "$2" in pattern else [text]
+        assert workspace.query(f"SELECT $1 LIKE {pattern}", parameters, timeout=0.3).rows == [(False,)]
+    assert time.process_time() - started < 2
+
+
+def test_long_and_short_patterns_of_like_match_alike(workspace):
+    like = "SELECT x LIKE $1, x NOT LIKE $1, x LIKE y FROM (VALUES ($2, $1)) AS t (x, y)"
+    for word in ("a_c\\%", "a_c\\%" * 20):
+        for text, found in ((word.replace("_", "b").replace("\\", ""), True), (word, False)):
+            assert workspace.query(like, [word, text]).rows == [(found, not found, found)]
 
 
 def test_building_an_index_keeps_to_the_limit_and_goes_on_next_time(tmp_path):

@@ -57,6 +57,8 @@ CONSTRUCTS = {
     'SELECT s COLLATE "C" FROM t': "COLLATE",
     "SELECT sum(n) OVER w FROM t WINDOW w AS (ORDER BY n)": "WINDOW",
     "INSERT INTO t VALUES (1) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING": "ON CONSTRAINT",
+    "SELECT k FROM jsonb_each('{}'::jsonb) WITH ORDINALITY AS e (k, v, n)": "WITH ORDINALITY of jsonb_each",
+    "ALTER TABLE t DROP COLUMN s, ADD COLUMN s INT": "drops and adds",
     "UPDATE t SET (n, s) = (1, 'a')": "SET (…) = (…)",
     "UPDATE t SET n = 1 FROM t AS u RETURNING u.s": "RETURNING s of a joined table",
     "DELETE FROM t USING t AS u RETURNING u.*": "RETURNING n of a joined table",
@@ -64,7 +66,7 @@ CONSTRUCTS = {
     "SELECT power(n, 0.5) FROM t": "power of numeric",
     "SELECT 2 ^ 0.5": "^ of numeric",
     "SELECT extract(century FROM now())": "century",
-    "SELECT date_part('decade', now())": "decade",
+    "SELECT extract(decade FROM now())": "decade",
     "SELECT date_trunc('milliseconds', now())": "milliseconds",
     "SELECT 'a\\001b'::bytea": "octal",
 }
