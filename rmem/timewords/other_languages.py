@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from . import calendar
@@ -68,7 +68,7 @@ def _is_weekday(language: str, match: re.Match[str]) -> bool:
 @cache
 def _languages() -> dict[str, _Language]:
     rows: dict[str, list[tuple[str, str]]] = {}
-    for line in (files(__package__) / "phrases.tsv").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name("phrases.tsv").read_text("utf-8").splitlines():
         language, meaning, phrase = line.split("\t")
         rows.setdefault(language, []).append((meaning, phrase))
     return {
