@@ -49,7 +49,7 @@ PEACEFUL = [
     "TimeoutError: QueuePool limit of size 5 reached\nSeen when running `pytest tests/test_pool.py`.\nFix: Pool(20)",
     "Of the 8 commits that changed etl/rows.py, most changed these files too: etl/schema.sql (8).",
     "Of the 12 commits that changed etl/pool.py, most changed these files too: etl/settings.py (9).",
-    "Tried and taken back: Read parquet files with threads. Why: Threads doubled the memory on the build machines.",
+    "Tried and reverted: Read parquet files with threads. Why: Threads doubled the memory on the build machines.",
     "Squash commits when merging feature branches.",
     "Rebase feature branches before opening a pull request.",
     "Staging deploys on every push to main.",

@@ -175,7 +175,7 @@ def test_coding_agents_are_told_of_the_repository(window):
     page = window.show(f"coding?repository={REPOSITORY}")
     page.locator(".told li").first.wait_for()
     told = "\n".join(page.locator(".told").all_inner_texts())
-    assert "Tried and taken back: JWT Serializer sets default media type header" in told
+    assert "Tried and reverted: JWT Serializer sets default media type header" in told
     page.get_by_label("Prompt").fill("Tokens whose expiry `exp` is a string are refused as a bad signature. Fix that.")
     page.get_by_role("button", name="What would be shown?").click()
     page.get_by_role("heading", name="Considered").wait_for()

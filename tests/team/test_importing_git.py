@@ -1,4 +1,4 @@
-"""What git's history teaches: fixes, what was taken back, conventions, files that belong together."""
+"""What git's history teaches: fixes, what was reverted, conventions, files that belong together."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_what_was_taken_back_is_a_dead_end_with_its_reason(brain, history):
                 f"This reverts commit {tried}.\n\nThreads doubled the memory on the build machines.")  # fmt: skip
     import_git(brain, history.root)
     assert texts(brain) == [
-        f"Tried and taken back: Read parquet files with threads (commit {tried[:10]}). "
+        f"Tried and reverted: Read parquet files with threads (commit {tried[:10]}). "
         "Why: Threads doubled the memory on the build machines."
     ]
     assert of_kind(brain, "decision")[0].contents["files"] == ["etl/carrier.py"]
@@ -161,7 +161,7 @@ def test_the_names_of_branches_and_lists_of_conflicts_are_no_reasons(brain, hist
     history.commit(f'Revert "Read files with threads"\n\nThis reverts commit {undone}.\n\nConflicts:\n\tetl/a.py\n'
                    "\tetl/b.py\n", "etl/carrier.py")  # fmt: skip
     import_git(brain, history.root)
-    assert texts(brain) == [f"Tried and taken back: Read files with threads (commit {undone[:10]})."]
+    assert texts(brain) == [f"Tried and reverted: Read files with threads (commit {undone[:10]})."]
 
 
 def test_the_end_of_a_range_of_reverted_commits_is_no_reason(brain, history):
@@ -169,7 +169,7 @@ def test_the_end_of_a_range_of_reverted_commits_is_no_reason(brain, history):
     history.commit(f'Revert "Read files with threads"\n\n{body}', "etl/carrier.py")
     import_git(brain, history.root)
     assert texts(brain) == [
-        "Tried and taken back: Read files with threads (commit 24cb8b1). Why: Threads doubled the memory."
+        "Tried and reverted: Read files with threads (commit 24cb8b1). Why: Threads doubled the memory."
     ]
 
 
@@ -183,7 +183,7 @@ def test_what_came_back_in_is_no_dead_end(brain, history):
     history.git("revert", "--no-edit", taken_back)
     assert import_git(brain, history.root).memories == 2  # that it is in again, and what it is
     states = {memory.text[:12]: memory.tags["state"] for memory in of_kind(brain, "decision")}
-    assert states == {"Tried and ta": "superseded", "It was taken": "current"}
+    assert states == {"Tried and re": "superseded", "It was rever": "current"}
     assert brain.get(dead_end.memory_id).contents["valid_until"]
     assert "in again: Read parquet files with threads." in "".join(texts(brain))
     with Brain(":memory:", privacy="default") as other:  # nobody learned of the dead end
@@ -204,7 +204,7 @@ def test_a_revert_is_git_s_own_form_with_the_suffix_of_a_pull_request(brain, his
     history.commit(f'Revert "Support generated columns of Oracle" - it failed in production\n\n'
                    f"This reverts commit {other}.\n\nRefs #1658", "etl/pool.py")  # fmt: skip
     import_git(brain, history.root)
-    back = "Tried and taken back:"
+    back = "Tried and reverted:"
     assert texts(brain) == [
         f"{back} Support generated columns of Oracle (commit {other[:10]}). Why: it failed in production",
         f"{back} Read parquet files with threads (commit {tried[:10]}). Why: Threads doubled the memory.",
@@ -244,7 +244,7 @@ def test_what_was_taken_back_for_the_third_time_is_a_dead_end(brain, history):
     twice = reverts(history, 'Revert "Read parquet files with threads" (#21)', once)
     reverts(history, 'Revert "Revert "Read parquet files with threads" (#21)" (#21)', twice, "It leaked again, sadly.")
     import_git(brain, history.root)
-    assert [text[:54] for text in texts(brain)] == ["Tried and taken back: Read parquet files with threads "]
+    assert [text[:52] for text in texts(brain)] == ["Tried and reverted: Read parquet files with threads "]
 
 
 def test_lists_of_squashed_commits_are_no_decisions_and_hold_no_linting(brain, history):
@@ -339,7 +339,7 @@ def test_two_words_say_enough_about_code_and_elsewhere_an_explanation_does(brain
 def test_a_number_in_another_repository_is_no_reason_for_a_revert(brain, history):
     history.commit('Revert "use little endian int (acme/core#1372)" (acme/core#1393)', "etl/carrier.py")
     import_git(brain, history.root)
-    assert texts(brain) == ["Tried and taken back: use little endian int."]
+    assert texts(brain) == ["Tried and reverted: use little endian int."]
 
 
 def test_a_revert_of_a_revert_in_words_says_nothing_was_taken_back(brain, history):
@@ -353,14 +353,14 @@ def test_what_came_back_under_another_word_was_not_taken_back(brain, history, ag
     history.commit('Revert "macos: use posix_spawn"\n\nIt caused failures in other suites.', "etl/spawn.c")
     history.commit(f'{again} "macos: use posix_spawn" (#3257)', "etl/spawn.c")
     import_git(brain, history.root)
-    assert not [one for one in texts(brain) if "taken back" in one]
+    assert not [one for one in texts(brain) if "Tried and reverted" in one]
 
 
 def test_a_revert_behind_a_kind_is_one(brain, history):
     body = "This change requires TypeScript 5.1."
     history.commit(f'fix: Revert "fix(types): allow unrelated getters (#11442)"\n\n{body}', "etl/ref.ts")
     import_git(brain, history.root)
-    assert texts(brain) == [f"Tried and taken back: fix(types): allow unrelated getters. Why: {body}"]
+    assert texts(brain) == [f"Tried and reverted: fix(types): allow unrelated getters. Why: {body}"]
 
 
 def test_a_partial_revert_took_nothing_back_and_its_ids_are_no_reason(brain, history):
@@ -369,7 +369,7 @@ def test_a_partial_revert_took_nothing_back_and_its_ids_are_no_reason(brain, his
     both = "This reverts commits 978b1daf99d8326718684381704902fdaaf71b18 and 3235d9d612909bc64550eea3a0d387e1187e93dd."
     history.commit(f'Revert "New lint for maps"\n\n{both}', "etl/b.rs")
     import_git(brain, history.root)
-    assert texts(brain) == ["Tried and taken back: New lint for maps (commit 978b1daf99)."]
+    assert texts(brain) == ["Tried and reverted: New lint for maps (commit 978b1daf99)."]
 
 
 @pytest.mark.parametrize(
@@ -387,8 +387,8 @@ def test_whom_a_revert_is_told_to_and_what_it_closes_is_no_reason(brain, history
     history.commit("Fix/typescript tests (#5375)\n\nrefactor the tests of types a bit", "etl/index.ts")
     import_git(brain, history.root)
     assert texts(brain) == [
-        "Tried and taken back: Close handles to the terminal. Why: instead reuse handles",
-        "Tried and taken back: Change pane titles.",
+        "Tried and reverted: Close handles to the terminal. Why: instead reuse handles",
+        "Tried and reverted: Change pane titles.",
     ]
 
 

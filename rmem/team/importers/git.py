@@ -270,7 +270,7 @@ class History:
             return None  # most of it stayed; the name of a branch says nothing
         self._reverted |= {title, *(undone.groups() if undone else ())}
         which = f" (commit {undone[1][:10]})" if undone else ""
-        text = f"Tried and taken back: {_REQUEST.sub('', what).rstrip('.')}{which}."
+        text = f"Tried and reverted: {_REQUEST.sub('', what).rstrip('.')}{which}."
         note = self._note(
             commit, text + (f" Why: {why[:_LONG]}" if why else ""), "decision", _REASONED if why else _BARE
         )
@@ -284,7 +284,7 @@ class History:
         if undone is None:
             return None
         self._reapplied.add(undone[1])
-        text = f"It was taken back once and is in again: {_REQUEST.sub('', what).rstrip('.')}."
+        text = f"It was reverted once and is in again: {_REQUEST.sub('', what).rstrip('.')}."
         note = self._note(commit, text, "decision", _BARE)
         note.supersedes = self._note(replace(commit, id=undone[1]), "revert", "decision", _BARE).id
         return note
