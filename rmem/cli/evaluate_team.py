@@ -16,21 +16,26 @@ from .progress import progress
 
 if TYPE_CHECKING:
     from ..evaluate.team import Figures, PromptResult
-    from ..evaluate.team.fitting import Curve
 
 
 @click.command()
 @click.option(
-    "--repository", "repositories", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    "--repository",
+    "repositories",
+    required=True,
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A clone whose history is imported into a temporary store; repeatable.",
-)  # fmt: skip
+)
 @click.option(
-    "--prompts", multiple=True, type=click.Path(exists=True, path_type=Path),
+    "--prompts",
+    required=True,
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
     help="A file of prompts (JSON Lines), or a folder of them; repeatable.",
-)  # fmt: skip
+)
 @click.option("--sessions", multiple=True, metavar="AGENT=FOLDER", help="Recorded sessions to import too; repeatable.")
 @click.option("--bar", type=click.FloatRange(0, 1), help="The relevance from which on something is shown.")
-@click.option("--fit", is_flag=True, help="Fit the curve of relevance; figures are of repositories that were left out.")
 @click.option("--mistakes", is_flag=True, help="Also list what was shown wrongly and what was missed.")
 @command_options
 def team(
@@ -39,7 +44,6 @@ def team(
     prompts: tuple[Path, ...],
     sessions: tuple[str, ...],
     bar: float | None,
-    fit: bool,
     mistakes: bool,
 ) -> None:
     """Precision and recall of what hooks show, at a prompt and when a command fails.
@@ -47,29 +51,17 @@ def team(
     Half of the prompts have no answer. Precision: of the memories that were shown, the share that was right. Recall: of
     the prompts with an answer, the share that was shown it. Shown anyway: of the prompts without one, the share that
     was shown something. First three: right ones among the three most relevant, whatever the bar.
-    Without repositories a small history that is part of the package is asked.
 
     \b
     Examples:
       rmem eval team --repository ../click --prompts benchmarks/team_prompts
       rmem eval team --repository ../click --repository ../httpx --prompts prompts.jsonl --mistakes
-      rmem eval team --bar 0.5
     """
     from ..evaluate import team as evaluation
     from ..team.briefing import BAR
 
-    if bool(repositories) != bool(prompts):
-        raise InputError("--repository and --prompts go together", field="prompts" if repositories else "repository")
-    if fit and not repositories:
-        raise InputError("--fit needs --repository and --prompts", field="fit")
     limit = BAR if bar is None else bar
-    curve = None
-    if repositories:
-        results, curve = _results(repositories, prompts, [_session(given) for given in sessions], fit)
-    else:
-        from ..evaluate.team import builtin
-
-        results = builtin.evaluate()
+    results = _results(repositories, prompts, [_session(given) for given in sessions])
     groups = {name: [result for result in results if result.prompt.repository == name] for name in _names(results)}
     figures = {name: evaluation.measure(group, limit) for name, group in groups.items()}
     overall = evaluation.measure(results, limit)
@@ -81,15 +73,11 @@ def team(
             "all": overall.to_dict(),
             "curve": [{"bar": at, **figure.to_dict()} for at, figure in points.items()],
         }
-        document |= {} if curve is None else {"fitted": {"base": curve.base, "weights": curve.weights}}
         cli.document(document | (evaluation.mistakes(results, limit) if mistakes else {}))
         return
     _table("REPOSITORY", {**figures, "all": overall}, counts=True)
     click.echo("")
     _table("BAR", {f"{at:.2f}{' *' if at == limit else ''}": figure for at, figure in points.items()}, counts=False)
-    if curve is not None:
-        click.echo(f"\nBASE = {curve.base:.2f}")
-        click.echo("\n".join(f"{name:8} {weight:6.2f}" for name, weight in curve.weights.items()))
     if mistakes:
         for title, lines in evaluation.mistakes(results, limit).items():
             click.echo(f"\n{title.replace('_', ' ').capitalize()}:")
@@ -98,9 +86,8 @@ def team(
 
 
 def _results(
-    repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
-) -> tuple[list[PromptResult], Curve | None]:
-    from ..evaluate.team import fitting
+    repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]]
+) -> list[PromptResult]:
     from ..evaluate.team.repositories import import_histories, read_prompts
 
     read = [prompt for place in prompts for prompt in read_prompts(place)]
@@ -110,10 +97,7 @@ def _results(
             bar.under(label)(done, total)
 
         with import_histories(repositories, read, sessions=sessions, on_progress=report) as histories:
-            if not fit:
-                return histories.evaluate(report), None
-            known = fitting.examples(histories)
-            return fitting.cross_validate(known), fitting.fit(known)
+            return histories.evaluate(report)
 
 
 def _session(given: str) -> tuple[str, Path]:

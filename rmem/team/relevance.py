@@ -4,7 +4,7 @@ across questions and stores, so that a threshold can be set.
 
 It is a logistic curve over a few features of a question and a memory (`FEATURES`). A word's weight depends on how many
 memories hold it, as if there were a hundred more without it: among a handful of memories about one bug every word would
-otherwise seem common. `rmem eval team --fit` fitted the numbers on the six development repositories of
+otherwise seem common. `training/team_relevance.py` fitted the numbers on the six development repositories of
 benchmarks/team_prompts (docs/decisions/0017-telling-unasked.md)."""
 
 from __future__ import annotations

@@ -177,9 +177,8 @@ def test_what_the_team_memory_tells_is_measured_on_a_repository(rmem: Rmem, hist
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--repository", "ROOT"], "--repository and --prompts go together"),
-        (["--prompts", "PROMPTS"], "--repository and --prompts go together"),
-        (["--fit"], "--fit needs --repository"),
+        (["--repository", "ROOT"], "Missing option '--prompts'"),
+        (["--prompts", "PROMPTS"], "Missing option '--repository'"),
         (["--repository", "ROOT", "--prompts", "PROMPTS", "--sessions", "vim=here"], "--sessions must be"),
     ],
 )

@@ -1,5 +1,5 @@
-"""The team memory tells what fits and keeps quiet otherwise: on the history that is shipped, and on repositories that
-the caller names."""
+"""The team memory tells what fits and keeps quiet otherwise: on a small history of notes, and on repositories that the
+caller names."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import os
 import subprocess
 
 import pytest
+import small_history
+from team_relevance import cross_validate, examples, fit
 
 from rmem.errors import InputError
-from rmem.evaluate.team import BARS, Found, Prompt, PromptResult, builtin, measure, mistakes
-from rmem.evaluate.team.fitting import cross_validate, examples, fit
+from rmem.evaluate.team import BARS, Found, Prompt, PromptResult, measure, mistakes
 from rmem.evaluate.team.repositories import import_histories, read_prompts
 from rmem.team.briefing import BAR
 from rmem.team.relevance import FEATURES
@@ -19,14 +20,14 @@ from rmem.team.relevance import FEATURES
 
 @pytest.fixture(scope="module")
 def results():
-    return builtin.evaluate()
+    return small_history.evaluate()
 
 
-def test_the_shipped_set_is_large_and_half_of_it_has_no_answer():
-    prompts = builtin.prompts()
+def test_the_small_set_is_large_and_half_of_it_has_no_answer():
+    prompts = small_history.prompts()
     assert len(prompts) >= 150
     assert 0.45 <= sum(not prompt.answers for prompt in prompts) / len(prompts) <= 0.55
-    names = {name for name, _ in builtin.history()}
+    names = {name for name, _ in small_history.history()}
     assert all(prompt.answers <= names for prompt in prompts)
 
 

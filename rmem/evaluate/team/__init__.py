@@ -1,6 +1,5 @@
 """Measure what the team memory adds to prompts: run prompts over histories and count right and wrong memories. Half of
-the prompts have no answer. Histories come from repositories that the caller names (`repositories`) or from the package
-(`builtin`)."""
+the prompts have no answer. Histories come from the repositories that the caller names (`repositories`)."""
 
 from __future__ import annotations
 

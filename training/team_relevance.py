@@ -1,18 +1,23 @@
-"""Fit the weights of `team/relevance.py`: a logistic regression over the hits of prompts with known answers,
-cross-validated on repositories that it was not fitted on."""
+"""Fit the weights of rmem/team/relevance.py: a logistic regression over the hits of prompts with known answers,
+cross-validated on repositories that it was not fitted on.
+
+    python training/team_relevance.py benchmarks/team_prompts CLONE…
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from ...team.briefing import CONSIDERED, SHOWN_KINDS, question_of_failure, reads_like_work
-from ...team.relevance import FEATURES, features
-from . import Found, Prompt, PromptResult, is_right
-from .repositories import Histories, commits_of
+from rmem.evaluate.team import BARS, Found, Prompt, PromptResult, is_right, measure
+from rmem.evaluate.team.repositories import Histories, commits_of, import_histories, read_prompts
+from rmem.team.briefing import CONSIDERED, SHOWN_KINDS, question_of_failure, reads_like_work
+from rmem.team.relevance import FEATURES, features
 
 Table = npt.NDArray[np.float64]
 _PENALTY = 3.0  # L2, on weights of standardised features
@@ -38,6 +43,24 @@ class Curve:
     def relevances(self, lines: Table) -> Table:
         found: Table = 1 / (1 + np.exp(-(self.base + lines @ np.array([self.weights[name] for name in FEATURES]))))
         return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prompts", type=Path, help="a file of prompts (JSON Lines), or a folder of them")
+    parser.add_argument("repositories", type=Path, nargs="+", help="clones whose histories are imported")
+    arguments = parser.parse_args()
+    with import_histories(arguments.repositories, read_prompts(arguments.prompts)) as histories:
+        known = examples(histories)
+    results, curve = cross_validate(known), fit(known)
+    print("each repository with weights fitted on the others:\nBAR   PRECISION  RECALL  SHOWN ANYWAY  FIRST THREE")
+    for bar in BARS:
+        figures = measure(results, bar)
+        shares = (figures.precision, figures.recall, figures.wrongly, figures.recall_at_3)
+        print(f"{bar:.2f}  {shares[0]:9.3f}  {shares[1]:6.3f}  {shares[2]:12.3f}  {shares[3]:11.3f}")
+    print(f"\nBASE = {curve.base:.2f}")
+    for name, weight in curve.weights.items():
+        print(f"{name:8} {weight:6.2f}")
 
 
 def examples(histories: Histories) -> list[Example]:
@@ -88,3 +111,7 @@ def cross_validate(known: Sequence[Example]) -> list[PromptResult]:
         rated = [replace(found, relevance=value) for found, value in zip(example.found, relevances, strict=True)]
         results.append(PromptResult(example.prompt, sorted(rated, key=lambda found: -found.relevance)[:CONSIDERED]))
     return results
+
+
+if __name__ == "__main__":
+    main()

@@ -1,21 +1,21 @@
-"""The small history in the package: notes that people gave their agents in four repositories of one company, and 164
-prompts over it. `repositories` takes histories from commits instead."""
+"""A small history that we wrote ourselves: notes that people gave their agents in four repositories of one company, and
+164 prompts over it. `rmem.evaluate.team.repositories` takes histories from commits of real repositories instead."""
 
 from __future__ import annotations
 
 import time
-from importlib.resources import files
+from pathlib import Path
 
-from ...brain import Brain
-from ...team.memory import TeamMemory
-from ...team.notes import Note
-from . import Prompt, PromptResult, run_prompts
+from rmem import Brain
+from rmem.evaluate.team import Prompt, PromptResult, run_prompts
+from rmem.team.memory import TeamMemory
+from rmem.team.notes import Note
 
 _DAY = 86_400.0
 
 
 def _lines(name: str) -> list[list[str]]:
-    text = (files(__package__) / name).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "small_team" / name).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
 
 
