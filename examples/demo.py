@@ -157,7 +157,7 @@ def show_hit(number: int, hit: dict[str, Any]) -> None:
     parts = [(name, value) for name, value in why["components"].items() if abs(value) >= 0.005]
     words = (w["word"] if w["word"] == w["matched"] else f"{w['word']}~{w['matched']}" for w in why["words"])
     out.print()
-    out.print(f"[bold]{number}. [green]{hit['score']:.2f}[/]  {kept['task']}[/]  [dim]{memory['agent_id']}[/]")
+    out.print(f"[bold]{number}. [green]{hit['relevance']:.0%}[/]  {kept['task']}[/]  [dim]{memory['agent_id']}[/]")
     facts(
         ("outcome", kept["outcome"]),
         ("tools used", _shown(kept["tools_used"])),

@@ -45,9 +45,14 @@ def lines_of(rows: Sequence[Memory | Hit]) -> str:
 
 def _line(number: int, row: Memory | Hit) -> str:
     memory = _memory(row)
-    score = [f"{row.score:6.2f}"] if isinstance(row, Hit) else []
+    rated = [f"{rating(row):>6}"] if isinstance(row, Hit) else []
     named = [shorten(_printable(str(getattr(memory, name))), width).ljust(width) for name, width in _WIDTHS.items()]
-    return "  ".join([f"{number:2}.", *score, *named, shorten(_printable(memory.text), _TEXT)])
+    return "  ".join([f"{number:2}.", *rated, *named, shorten(_printable(memory.text), _TEXT)])
+
+
+def rating(hit: Hit) -> str:
+    """Format how likely a hit answers the question; its score, if a store estimates no relevance."""
+    return f"{hit.score:.2f}" if hit.relevance is None else f"{hit.relevance:.0%}"
 
 
 def _printable(text: str) -> str:
@@ -57,8 +62,8 @@ def _printable(text: str) -> str:
 
 
 def html_of(rows: Sequence[Memory | Hit]) -> str:
-    scored = bool(rows) and isinstance(rows[0], Hit)
-    names = (*(("score",) if scored else ()), "id", "type", "agent", "when", "text")
+    rated = bool(rows) and isinstance(rows[0], Hit)
+    names = (*(("relevance",) if rated else ()), "id", "type", "agent", "when", "text")
     body = [_html_row([_html_cell(row, name) for name in names], "td") for row in rows[:_HTML_ROWS]]
     rest = len(rows) - _HTML_ROWS
     more = f"<p>… and {rest:,} more</p>" if rest > 0 else "" if rows else "<p>no rows</p>"
@@ -66,8 +71,8 @@ def html_of(rows: Sequence[Memory | Hit]) -> str:
 
 
 def _html_cell(row: Memory | Hit, name: str) -> str:
-    if name == "score":
-        return f"{row.score:.2f}" if isinstance(row, Hit) else ""
+    if name == "relevance":
+        return rating(row) if isinstance(row, Hit) else ""
     if name == "when":
         return f"{_memory(row).when:%Y-%m-%d %H:%M}"
     return escape(shorten(str(getattr(_memory(row), name)), 200))
@@ -79,7 +84,7 @@ def _html_row(cells: Sequence[str], kind: str) -> str:
 
 
 def html_of_hit(hit: Hit) -> str:
-    return _html_facts({"score": f"{hit.score:.2f}", **_facts(hit.memory)})
+    return _html_facts({"relevance": rating(hit), "score": f"{hit.score:.2f}", **_facts(hit.memory)})
 
 
 def html_of_memory(memory: Memory) -> str:
@@ -104,12 +109,14 @@ def _html_facts(facts: Mapping[str, str]) -> str:
 
 
 def record_of(row: Memory | Hit) -> dict[str, Any]:
-    """Convert a row to a dictionary with the names of `remember`; a hit has its rank and score first."""
+    """Convert a row to a dictionary with the names of `remember`; a hit has its rank, relevance and score first."""
     memory = _memory(row)
     record = {name: getattr(memory, name) for name in _COLUMNS}
     record["when"] = memory.when.astimezone(UTC)
     record["position"] = None if memory.position is None else list(memory.position)
-    return {"rank": row.rank, "score": float(row.score), **record} if isinstance(row, Hit) else record
+    if not isinstance(row, Hit):
+        return record
+    return {"rank": row.rank, "relevance": row.relevance, "score": float(row.score), **record}
 
 
 def frame_of(rows: Sequence[Memory | Hit]) -> pandas.DataFrame:
@@ -129,6 +136,7 @@ def arrow_of(rows: Sequence[Memory | Hit]) -> pyarrow.Table:
     text, number, whole = pyarrow.string(), pyarrow.float64(), pyarrow.int64()
     others = {
         "rank": whole,
+        "relevance": number,
         "score": number,
         "when": pyarrow.timestamp("us", tz="UTC"),
         "importance": number,
@@ -149,4 +157,4 @@ def columns_of(rows: Sequence[Memory | Hit]) -> list[str]:
     """Return the columns; those of hits even if a recall found nothing."""
     from .models import Hits
 
-    return [*(("rank", "score") if isinstance(rows, Hits) else ()), *_COLUMNS]
+    return [*(("rank", "relevance", "score") if isinstance(rows, Hits) else ()), *_COLUMNS]

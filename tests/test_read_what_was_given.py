@@ -172,12 +172,13 @@ def test_hits_and_memories_become_arrow_tables(brain):
     row = table.to_pylist()[0]
     assert row["rank"] == 1
     assert row["score"] > 0
+    assert 0 < row["relevance"] <= 1
     for name in ("id", "text", "agent", "type", "session", "importance", "when", "step", "tier", "place"):
         assert row[name] == GIVEN[name]
     assert dict(row["tags"]) == GIVEN["tags"]
     assert json.loads(row["metadata"]) == GIVEN["metadata"]
     assert row["position"] == [1.0, 2.0]
-    assert brain.memories().to_arrow().column_names == table.column_names[2:]
+    assert brain.memories().to_arrow().column_names == table.column_names[3:]
     nothing = brain.recall("pyarrow", agent="nobody").to_arrow()
     assert (nothing.num_rows, nothing.schema) == (0, table.schema)
 
@@ -189,7 +190,7 @@ def test_hits_and_memories_become_data_frames(brain):
     assert frame.loc[0, "agent"] == "swe-01"
     assert frame.loc[0, "when"] == GIVEN["when"]
     assert frame.loc[0, "metadata"] == GIVEN["metadata"]
-    assert list(brain.memories().to_pandas().columns) == list(frame.columns)[2:]
+    assert list(brain.memories().to_pandas().columns) == list(frame.columns)[3:]
     nothing = brain.recall("pyarrow", agent="nobody").to_pandas()
     assert (len(nothing), list(nothing.columns)) == (0, list(frame.columns))
 

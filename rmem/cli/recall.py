@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import checks
+from ..display import rating
 from .cli_context import CliContext
 from .options import check_one_format, command_options, filter_of, filter_options, table_options, text_of, values
 from .output import console, indent, moment, visible
@@ -15,7 +16,6 @@ from .output import console, indent, moment, visible
 if TYPE_CHECKING:
     from ..annotations import Mode
     from ..models import Hit, Memory
-    from ..recall.explain import Explanation
 
 _AS_OF_FACTOR = 5  # times k to fetch with --as-of, which drops some hits
 
@@ -55,7 +55,7 @@ def recall(
     delimiter: str | None,
     **filters: Any,
 ) -> None:
-    """Find the memories that best answer a question, best first.
+    """Find the memories that best answer a question, best first, each with the probability that it does.
 
     Ask in your own words, or paste an error: nothing in the text is an operator; --must and --not say what has to
     be there, word for word. Time words ("yesterday", "last May") raise memories of that time; --since and --until are
@@ -126,10 +126,13 @@ def _describe(memory: Memory) -> str:
     return visible(", ".join([*parts, moment(memory.timestamp)]))
 
 
-def _reasons(explanation: Explanation) -> list[str]:
-    """Format an explanation in a few lines."""
+def _reasons(hit: Hit) -> list[str]:
+    """Format the explanation of a hit, if it has one, in a few lines."""
+    explanation = hit.explanation
+    if explanation is None:
+        return []
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in explanation.components.items() if abs(value) >= 0.005)
-    lines = [f"score: {parts or 'nothing'}"]
+    lines = [f"score: {hit.score:.2f} = {parts or 'nothing'}"]
     similarity = [f"BM25 {explanation.bm25:.2f}"] if explanation.mode != "vector" else []
     if explanation.cosine is not None:
         similarity.append(f"cosine {explanation.cosine:.3f}")
@@ -148,8 +151,8 @@ def _reasons(explanation: Explanation) -> list[str]:
 def _write(hits: Sequence[Hit]) -> None:
     for number, hit in enumerate(hits, 1):
         click.echo(f"{number}. {indent(visible(hit.text), '   ')}")
-        click.echo(f"   {hit.score:.2f}  {_describe(hit.memory)}, id {visible(hit.memory.memory_id)}")
-        for line in _reasons(hit.explanation) if hit.explanation is not None else ():
+        click.echo(f"   {rating(hit)}  {_describe(hit.memory)}, id {visible(hit.memory.memory_id)}")
+        for line in _reasons(hit):
             click.echo(f"   {line}")
 
 
@@ -164,8 +167,8 @@ def _show(hits: Sequence[Hit]) -> None:
     for number, hit in enumerate(hits, 1):
         body = Text(visible(hit.text))
         body.append(f"\n{_describe(hit.memory)}  {visible(hit.memory.memory_id)}", style="dim")
-        for line in _reasons(hit.explanation) if hit.explanation is not None else ():
+        for line in _reasons(hit):
             name, _, rest = line.partition(": ")
             body.append(f"\n{name} ", style="green").append(rest, style="dim")
-        grid.add_row(str(number), body, f"{hit.score:.2f}")
+        grid.add_row(str(number), body, rating(hit))
     console().print(grid)

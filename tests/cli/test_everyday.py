@@ -48,9 +48,10 @@ def test_list_and_recall_write_csv_and_tsv(three: Rmem) -> None:
     hits = list(csv.DictReader(io.StringIO(three("recall", "jitter", "-n", "1", "--tsv").out), delimiter="\t"))
     assert [(hit["rank"], hit["id"]) for hit in hits] == [("1", "two")]
     assert float(hits[0]["score"]) > 0
+    assert 0 < float(hits[0]["relevance"]) <= 1
     empty = three("recall", "jitter", "--agent", "nobody", "--csv")
     assert (empty.code, len(empty.lines), empty.err) == (0, 1, "Nothing recalled.\n")
-    assert empty.out.startswith("rank,score,id,")
+    assert empty.out.startswith("rank,relevance,score,id,")
 
 
 def test_a_listed_csv_fills_another_store_as_it_was(three: Rmem, tmp_path: Path) -> None:

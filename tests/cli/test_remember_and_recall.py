@@ -94,6 +94,16 @@ def test_explain_is_readable_in_a_pipe(rmem: Rmem) -> None:
     assert "explanation" not in rmem("recall", "OOM", "--json").json["hits"][0]
 
 
+def test_each_hit_is_printed_with_the_probability_that_it_answers(rmem: Rmem) -> None:
+    rmem("remember", "The build on the ARM runner needs 16 GB of swap")
+    rmem("remember", "Lunch is at noon")
+    found = rmem("recall", "swap for the ARM runner", "--explain")
+    likely = [float(line.strip().split("%")[0]) for line in found.lines if "%  memory" in line]
+    assert len(likely) == 2
+    assert 100 >= likely[0] > 50 > likely[1] >= 0
+    assert any(line.strip().startswith("score: ") and " = words " in line for line in found.lines)
+
+
 def test_filters_narrow_what_is_recalled(rmem: Rmem) -> None:
     for agent, kind, repo, ticket in (("a", "note", "x", 1), ("a", "fix", "y", 2), ("b", "fix", "x", 3)):
         rmem(
