@@ -127,7 +127,7 @@ def ways(scores: npt.NDArray[np.float32], possible: float, cosines: Values) -> I
     yield "words alone", scores.astype(np.float64)
     yield "vectors alone", cosines
     yield "plain sum", scores + cosines
-    sides = [standardise(side, scale_of(side, 500)) for side in (scores, cosines.astype(np.float32))]
+    sides = [standardise(side, scale_of(side)) for side in (scores, cosines.astype(np.float32))]
     yield "standardised, as in recall (not 0..1)", (sides[0] + sides[1]).astype(np.float64)
     places = [np.argsort(np.argsort(-side, kind="stable")) for side in (scores, cosines)]
     yield "reciprocal ranks, k = 60", 1 / (60.0 + places[0]) + 1 / (60.0 + places[1])

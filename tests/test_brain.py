@@ -437,8 +437,8 @@ def test_settings_change_the_ranking_for_a_brain_or_for_one_question(tmp_path):
         brain.remember("the automobile museum of modern art", id="same word", importance=1.0)
         brain.remember("tulips in the garden", id="neither")
         for settings, best in (
-            ({"dense": 0, "soft_weight": 0, "importance": 0}, "same word"),
-            (RecallSettings(dense=1, soft_weight=0, importance=0), "near in meaning"),
+            ({"dense": 0, "similar": 0, "importance": 0}, "same word"),
+            (RecallSettings(dense=1, similar=0, importance=0), "near in meaning"),
         ):
             question = "engine failure of an automobile on the road"
             assert _ids(brain.recall(question, settings=settings))[0] == best

@@ -37,8 +37,6 @@ class CandidateRequest:
     """Number of candidates by words, and by vectors."""
     newest: int = 64
     """Number of candidates by time, and by actor."""
-    k1: float = 0.9
-    b: float = 0.4
     held: Mapping[int, int] = field(default_factory=dict)
     """Number of rows of each term, from `row_counts`."""
 
@@ -62,7 +60,7 @@ class CandidateSource(ABC):
         """Return the actors of these rows that a text names."""
 
     @abstractmethod
-    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
+    def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]:
         """As `FilteredRows.relatives`."""
 
     @abstractmethod
@@ -88,8 +86,8 @@ class Gathered(FilteredRows):
     def population(self) -> int:
         return self._candidates.size
 
-    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        return self._candidates.relatives(words, floor, most)
+    def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]:
+        return self._candidates.relatives(words)
 
     def matches(self, terms: Sequence[int]) -> Matches:
         found = super().matches(terms)

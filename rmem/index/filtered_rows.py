@@ -278,7 +278,7 @@ class FilteredRows:
             at, counts, ends = _select_entries(at >= 0, at, counts, ends)
         return Matches(at, counts, ends)
 
-    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
+    def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]:
         """Return, for question words that few memories contain, (term, word, cosine) of words in the memories that are
         close in meaning."""
         with self._index.changing():  # embeds the words of the newest rows
@@ -289,7 +289,7 @@ class FilteredRows:
                     found = self._postings.lookup([term])
                     held[term] = 0 if found is None else int(columns["alive"][found[0]].sum())
             rare = rare_words(words, held, self._end - columns.dead)
-            return dict(zip(rare, self._vocabulary.relatives(rare, floor, most), strict=True))
+            return dict(zip(rare, self._vocabulary.relatives(rare), strict=True))
 
     @property
     def dimension(self) -> int | None:

@@ -16,6 +16,7 @@ WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 _LIMIT = 32_768  # words with a vector; later ones still match exactly
 _FEW, _FEW_IN, _MANY = 8, 0.01, 64  # a word in more rows than 1 % of all, but 8 to 64, needs no similar words
+_FLOOR, _MOST = 0.3, 8  # least cosine of similar words, and most of them for one word
 _REACH = 0.4  # largest share of differing sign bits of similar words; 0.5 is unrelated
 
 
@@ -52,7 +53,6 @@ class Vocabulary:
         self._words: list[str] = []
         self._at: dict[int, int] = {}
         self._relatives: dict[str, list[tuple[int, str, float]]] = {}
-        self._bounds = (0.0, 0)
         self.from_segments: list[list[int] | slice] = []
         """Which words of each segment were added with their vectors."""
 
@@ -132,27 +132,24 @@ class Vocabulary:
         self._columns.append(vectors)
         self._relatives.clear()
 
-    def relatives(self, words: Sequence[str], floor: float, most: int) -> list[list[tuple[int, str, float]]]:
-        """Return for each question word at most `most` (term hash, word, cosine) of words close in meaning, closest
-        first. Cached for other questions with the same limits."""
+    def relatives(self, words: Sequence[str]) -> list[list[tuple[int, str, float]]]:
+        """Return for each question word the (term hash, word, cosine) of words close in meaning, closest first. Cached
+        for other questions."""
         self._embed_pending()
         if self._vectors_of is None or self._columns is None:
             return [[] for _ in words]
-        if len(self._relatives) > 8192 or self._bounds != (floor, most):
+        if len(self._relatives) > 8192:
             self._relatives.clear()
-            self._bounds = floor, most
         fresh = [word for word in words if word not in self._relatives and is_plain_word(word)]
         if fresh:
             near = self._columns.nearby(self._vectors_of(fresh), _REACH)
             for word, (rows, cosines) in zip(fresh, near, strict=True):
-                self._relatives[word] = self._nearest(rows, cosines, floor, most)
+                self._relatives[word] = self._nearest(rows, cosines)
         return [self._relatives.get(word, []) for word in words]
 
-    def _nearest(
-        self, rows: npt.NDArray[np.int64], cosines: npt.NDArray[np.float32], floor: float, most: int
-    ) -> list[tuple[int, str, float]]:
-        close = np.flatnonzero(cosines >= floor)
-        best = close[top(cosines[close], most)]
+    def _nearest(self, rows: npt.NDArray[np.int64], cosines: npt.NDArray[np.float32]) -> list[tuple[int, str, float]]:
+        close = np.flatnonzero(cosines >= _FLOOR)
+        best = close[top(cosines[close], _MOST)]
         return [
             (self._hashes[row], self._words[row], cosine)
             for row, cosine in zip(rows[best].tolist(), cosines[best].tolist(), strict=True)

@@ -32,8 +32,6 @@ def gather_candidates(
         phrases=[phrase for phrase in phrases if phrase],
         also=[term for word in others for term in word.hashes],
         side=max(_ROWS_PER_SIDE, 4 * count),
-        k1=settings.k1,
-        b=settings.b,
     )
     if mode == "vector":
         request.vector = query_vector(question.text, lambda word: 1.0) if source.dimension is not None else None

@@ -19,17 +19,17 @@ Positions = npt.NDArray[np.int64]
 _DAY = 86_400.0
 _YEARS = 60
 _HANDFUL = 20
+_BEND = 60.0  # words of a turn among such turns, from which on its context counts less than half
+_BEFORE, _AFTER = 3.0, 14.0  # days in which the weight of a date decays: things are often told later
 _SAID, _NAMED = (np.log1p(np.arange(much + 1, dtype=np.float32)) for much in (30, 8))
 """Scores by number of words, and of names; larger numbers count like the last entry."""
 
 
-def dependence(found_rows: FilteredRows, at: Positions, settings: RecallSettings) -> Scores:
+def dependence(found_rows: FilteredRows, at: Positions) -> Scores:
     """Return how much each row depends on its context, 0 to 1: short turns among short turns most, long texts and the
     notes of one person not at all."""
-    if not settings.context:
-        return np.zeros(at.size, np.float32)
     long: Scores = found_rows.column_at("length", at).astype(np.float32)
-    long *= np.float32(found_rows.average_length / settings.context**2)
+    long *= np.float32(found_rows.average_length / _BEND**2)
     long *= long
     long += 1
     speaks = found_rows.in_dialogue(at)
@@ -44,7 +44,7 @@ class Surroundings:
     def __init__(self, found_rows: FilteredRows, at: Positions, settings: RecallSettings) -> None:
         before, after = found_rows.before(at), found_rows.after(at)
         self.places = np.concatenate([before, after, found_rows.before(before), found_rows.after(after)])  # -1 for none
-        self.dependence = dependence(found_rows, at, settings)
+        self.dependence = dependence(found_rows, at)
         self.answers = found_rows.column_at("flags", before) & ASKS != 0
         self.sessions = found_rows.sessions_at(at)
         self._last = int(self.sessions.max(initial=-1))
@@ -54,15 +54,17 @@ class Surroundings:
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
         """Return the score that neighbours add to each row; `values` are the scores of `places`."""
         values = values.reshape(-1, self.answers.size)
-        lent: Scores = np.float32(settings.near) * values.sum(axis=0)
-        lent += np.float32(settings.answer) * values[0] * self.answers
+        lent: Scores = values.sum(axis=0)
+        lent += 2 * values[0] * self.answers
+        lent *= np.float32(settings.context)
         return lent * self.dependence
 
-    def session_prior(self, scores: Scores, pool: int) -> Scores:
-        """Return the best score of each row's session, in deviations over sessions; 0 outside sessions (-1)."""
+    def session_prior(self, scores: Scores, settings: RecallSettings) -> Scores:
+        """Return what the best score of its session adds to each row; nothing outside sessions (-1)."""
         best = np.full(self._last + 2, -np.inf, np.float32)
         np.maximum.at(best, self.sessions, scores)
-        prior = standardise(best, scale_of(best[:-1][best[:-1] > -np.inf], pool))
+        prior = standardise(best, scale_of(best[:-1][best[:-1] > -np.inf]))
+        prior *= np.float32(3 * settings.context)
         prior[-1] = 0
         return prior[self.sessions] * self.dependence
 
@@ -70,34 +72,29 @@ class Surroundings:
 def prior_scores(
     found_rows: FilteredRows, at: Positions, dependence: Scores, settings: RecallSettings
 ) -> dict[str, Scores]:
-    """Return the parts of a score that do not depend on the question: importance and, for turns of a dialogue,
-    substance (up), questions and mere reactions (down). These count less among a handful of rows, whose scores cannot
-    be many deviations apart."""
-    trust = dependence * found_rows.in_dialogue(at)
-    trust *= np.float32(found_rows.population / (found_rows.population + _HANDFUL))
+    """Return the parts of a score that do not depend on the question: importance and, for turns of a dialogue, the
+    substance of what they say. It counts less among a handful of rows, whose scores cannot be many deviations apart."""
     flags = found_rows.column_at("flags", at)
-    parts = {
-        "length": trust * np.float32(settings.length) * _SAID.take(found_rows.column_at("distinct", at), mode="clip"),
-        "specific": trust
-        * np.float32(settings.specific)
-        * _NAMED.take(found_rows.column_at("specific", at), mode="clip"),
-        "asking": trust * np.float32(-settings.asking) * (flags & ASKS != 0),
-        "reacting": trust * np.float32(-settings.reacting) * (flags & REACTS != 0),
-    }
+    said = _SAID.take(found_rows.column_at("distinct", at), mode="clip")
+    said = said + _NAMED.take(found_rows.column_at("specific", at), mode="clip")
+    said -= 2 * (flags & ASKS != 0)
+    said -= flags & REACTS != 0
+    weight = settings.substance * found_rows.population / (found_rows.population + _HANDFUL)
+    parts = {"substance": said * dependence * found_rows.in_dialogue(at) * np.float32(weight)}
     if settings.importance:
         importance = found_rows.column_at("importance", at).astype(np.float32)
         parts["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))
     return parts
 
 
-def inside_span(times: npt.NDArray[np.float64], span: Span, settings: RecallSettings) -> Scores:
+def inside_span(times: npt.NDArray[np.float64], span: Span) -> Scores:
     """Return 1 inside the span, decaying outside: over days around a date, over half its length around "yesterday",
     over half a day before "since Monday"."""
     length = span.end.timestamp() - span.start.timestamp()
     if span.relative:
         before = after = _DAY / 2 if span.is_open else max(length / 2, _DAY / 4)
     else:
-        before, after = settings.time_before * _DAY, settings.time_after * _DAY
+        before, after = _BEFORE * _DAY, _AFTER * _DAY
     result = np.zeros(times.size, np.float32)
     for start, end in _spans(span, times):
         away = np.maximum(start - times, 0.0) / max(before, 1.0) + np.maximum(times - end, 0.0) / max(after, 1.0)

@@ -102,7 +102,7 @@ def _rank_lexical(
     if not best.size:
         return []
     shares = (scores[best] / np.float32(sum(words.weights.values()) or 1)).astype(np.float32)
-    scale = scale_of(scores[holding], settings.pool)
+    scale = scale_of(scores[holding])
     shown = signals(
         shares, np.zeros_like(shares), standardise(scores[best], scale), standardise(scores[holding], scale)
     )

@@ -18,16 +18,17 @@ Scores = npt.NDArray[np.float32]
 
 Exact = npt.NDArray[np.float64]
 
+_POOL = 500  # best scores that give mean and deviation, so that these are comparable between stores
 _FLOOR = -2.0  # lowest standardised score
 
 
-def scale_of(values: Scores, pool: int, least: float = 0.0) -> tuple[float, float]:
-    """Return mean and deviation of the best `pool` values; a deviation of 0 means that all are equal. The fewer
+def scale_of(values: Scores, least: float = 0.0) -> tuple[float, float]:
+    """Return mean and deviation of the best 500 values; a deviation of 0 means that all are equal. The fewer
     values there are, the less is known of their deviation: of n it is no smaller than `least` / √n, so that two values
     which are nearly the same do not stand far apart."""
     if not values.size:
         return 0.0, 0.0
-    best = values if values.size <= pool else np.partition(values, values.size - pool)[values.size - pool :]
+    best = values if values.size <= _POOL else np.partition(values, values.size - _POOL)[values.size - _POOL :]
     wide = best.astype(np.float64)
     mean = float(wide.sum()) / wide.size
     wide -= mean

@@ -34,6 +34,7 @@ _WITH_NEIGHBOURS = 160  # of these candidates: those whose neighbours are added
 _ACCURATE = 448  # candidates whose accurate cosines are computed
 # Least deviation for few rows: a share of the best word score, a cosine, a fused score.
 _LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = 0.3, 0.2, 1.4
+_EMPHASIS = 5.0  # of the time and the person that a question names, if it asks for nothing else
 FUNCTION_WORD = 0.5  # weight of words outside the index in a question's vector
 
 
@@ -74,7 +75,7 @@ class _ScoredCandidates(NamedTuple):
         }
         parts["baseline"] = float(self.fused[number]) - sum(parts.values())
         place = self.at[number : number + 1]
-        depends = context.dependence(ranking.found_rows, place, ranking.settings)
+        depends = context.dependence(ranking.found_rows, place)
         for name, values in context.prior_scores(ranking.found_rows, place, depends, ranking.settings).items():
             parts[name] = float(values[0])
         return parts | {name: float(values[number]) for name, values in self.added.items()}
@@ -91,7 +92,7 @@ class Hybrid:
         bare = without_names(question.topic, [name for _, name in self.named])
         self.words = QuestionWords(found_rows, question, bare, settings, soft=True)
         # If the question asks only for a time or a person, these decide.
-        self.emphasis = settings.open if is_open(self.words.weights) else 1.0
+        self.emphasis = _EMPHASIS if is_open(self.words.weights) else 1.0
         by_itself = self.emphasis > 1 and (len(self.named) == 1 or question.span is not None)
         self.lexical = np.zeros_like(self.words.scores) if by_itself else self.words.scores
         dense = settings.dense or 0.0
@@ -188,22 +189,22 @@ class Hybrid:
     def _rough_scores(self, at: Positions) -> Scores:
         """Return a rough fused score, to choose candidates."""
         words = self.lexical[at]
-        rough = (1 - self.share) * standardise(words, scale_of(words, self.settings.pool))
+        rough = (1 - self.share) * standardise(words, scale_of(words))
         if self.cosines is not None:
             cosines = self.cosines.at(at)
-            rough = rough + self.share * standardise(cosines, scale_of(cosines, self.settings.pool))
+            rough = rough + self.share * standardise(cosines, scale_of(cosines))
         return rough.astype(np.float32)
 
     def _score(self, at: Positions) -> _ScoredCandidates:
         """Score each candidate."""
         found_rows, settings, question = self.found_rows, self.settings, self.question
         own = self.lexical.take(at)
-        words_scale = scale_of(own, settings.pool, _LEAST_WORDS * float(own.max()))
+        words_scale = scale_of(own, _LEAST_WORDS * float(own.max()))
         own_words = np.float32(1 - self.share) * standardise(own, words_scale)
         own_vectors, vector_scale = np.zeros(at.size, np.float32), (0.0, 0.0)
         if self.cosines is not None:
             cosines = self.cosines.at(at)
-            vector_scale = scale_of(cosines, settings.pool, _LEAST_COSINE)
+            vector_scale = scale_of(cosines, _LEAST_COSINE)
             own_vectors = np.float32(self.share) * standardise(cosines, vector_scale)
         if found_rows.small:
             around = found_rows.once(settings, lambda: context.Surroundings(found_rows, at, settings))
@@ -217,24 +218,25 @@ class Hybrid:
             neighbour_scores *= places >= 0
         lent = around.lent(neighbour_scores, settings)
         combined = own_words + own_vectors + lent
-        scale = scale_of(combined, settings.pool, _LEAST_FUSED)
+        scale = scale_of(combined, _LEAST_FUSED)
         scored = standardise(combined, scale)
-        added = {"session": np.float32(settings.session) * around.session_prior(scored, settings.pool)}
+        added = {"session": around.session_prior(scored, settings)}
         actors = found_rows.column_at("actor", at)
         if len(self.named) == 1:
-            added["actor"] = np.float32(self.emphasis * settings.actor) * (actors == self.named[0][0])
+            added["actor"] = np.float32(self.emphasis * settings.named) * (actors == self.named[0][0])
         if question.asks_own and (assistants := found_rows.assistants()):
             added["own"] = np.float32(-settings.own) * np.isin(actors, assistants)
         for phrase in question.quoted:
             contains = rows_with_phrase(found_rows, phrase, np.ones(found_rows.size, np.bool_))[at]
-            added["quoted"] = added.get("quoted", np.float32(0)) + np.float32(settings.quoted) * contains
+            quoted = added.setdefault("quoted", np.zeros(at.size, np.float32))
+            quoted += np.float32(settings.named) * contains
         if question.asks_time:
             tells = found_rows.column_at("flags", at) & TELLS_TIME != 0
-            added["when"] = np.float32(settings.when) * tells
-        if question.span is not None and settings.time_words != "off":
+            added["when"] = np.float32(settings.time / 2) * tells
+        if question.span is not None and settings.time:
             times = found_rows.column_at("time", at)
             weight = self.emphasis * settings.time
-            added["time"] = np.float32(weight) * context.inside_span(times, question.span, settings)
+            added["time"] = np.float32(weight) * context.inside_span(times, question.span)
         total = sum(added.values(), scored + around.prior)
         return _ScoredCandidates(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 

@@ -38,7 +38,7 @@ class WordTerms:
 class SimilarWords(Protocol):
     """A source of words in the memories that are similar to question words."""
 
-    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]: ...
+    def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]: ...
 
 
 class QuestionTerms(NamedTuple):
@@ -77,8 +77,8 @@ def question_terms(
     kept = set(plain(text).split()) if text != question.text else None
     words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
     related: dict[str, list[tuple[int, str, float]]] = {}
-    if soft and settings.soft_weight > 0 and len(words) <= _SOFT_UP_TO:
-        related = source.relatives(words, settings.soft_floor, settings.soft_most)
+    if soft and settings.similar and len(words) <= _SOFT_UP_TO:
+        related = source.relatives(words)
     weights = [1.0] * len(words) if question.is_output else emphases(len(words))
     for word, emphasis in zip(words, weights, strict=True):
         part = WordTerms(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms), emphasis)
@@ -88,7 +88,7 @@ def question_terms(
             if term not in word.hashes:
                 part.names.append(name)
                 terms.append(term)
-                shares.append(emphasis * settings.soft_weight * cosine)
+                shares.append(emphasis * settings.similar * cosine)
         parts.append(part)
     return QuestionTerms(parts, terms, shares)
 
@@ -101,26 +101,24 @@ class QuestionWords:
     ) -> None:
         found = question_terms(found_rows, question, text, settings, soft=soft)
         self._parts = found.parts
-        self._scored = score_terms(found_rows, found.terms, found.shares, settings.k1, settings.b)
+        self._scored = score_terms(found_rows, found.terms, found.shares)
         self._counts = self._scored.counts()
         self.idfs = found.idfs(found_rows.population, self._counts)
         self.weights = found.weights(self.idfs)
-        self.scores = self._sum(found_rows, settings, settings.spread if soft and settings.context else 0.0)
+        self.scores = self._sum(found_rows, settings.context if soft else 0.0)
 
-    def _sum(self, found_rows: FilteredRows, settings: RecallSettings, spread: float) -> Scores:
-        """Sum the best term of each word for each row. A word also counts, by `spread`, for the turns next to one that
+    def _sum(self, found_rows: FilteredRows, context: float) -> Scores:
+        """Sum the best term of each word for each row. A word also counts, by `context`, for the turns next to one that
         contains it, and by half of that at two steps."""
         total = np.zeros(found_rows.size + 1, np.float32)  # the last place collects what goes to position -1
         scratch = np.zeros(found_rows.size + 1, np.float32)
         parts = [self._scored.part(part.first, part.first + len(part.names)) for part in self._parts]
         few = min(_COMMON * found_rows.population + 256, _MANY)
         held = [sum(self._counts[part.first : part.first + len(part.names)]) for part in self._parts]
-        lending = [bool(spread) and number <= few for number in held]
+        lending = [bool(context) and number <= few for number in held]
         reached = _neighbours(found_rows, [rows for (rows, _), lends in zip(parts, lending, strict=True) if lends])
-        steps = np.array([[spread], [spread / 2], [spread], [spread / 2]], np.float32)
-        shares = (
-            steps * dependence(found_rows, reached.ravel(), settings).reshape(reached.shape) if reached.size else steps
-        )
+        steps = np.array([[context], [context / 2], [context], [context / 2]], np.float32)
+        shares = steps * dependence(found_rows, reached.ravel()).reshape(reached.shape) if reached.size else steps
         start = 0
         for part, (at, scores), lends in zip(self._parts, parts, lending, strict=True):
             if len(part.names) == 1 and not lends:  # each row has at most one score

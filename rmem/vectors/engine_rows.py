@@ -125,8 +125,8 @@ class EngineCandidates(CandidateSource):
     def actors_named(self, text: str) -> list[str]:
         return self._rows.actors_named(text)
 
-    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        return self._rows.relatives(words, floor, most)
+    def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]:
+        return self._rows.relatives(words)
 
     def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
         return self._rows.row_counts(terms)

@@ -391,12 +391,12 @@ def test_a_filter_by_nothing_is_not_a_filter_by_everything(shared, name):
     [
         *[
             (name, value)
-            for name in ("k1", "session", "near", "time", "importance")
+            for name in ("similar", "context", "substance", "time", "importance")
             for value in (-1, NAN, True, "1", None)
         ],
-        *[(name, value) for name in ("b", "soft_floor") for value in (-0.1, 1.1, NAN, True, "1", None)],
+        *[("facts", value) for value in (-0.1, 1.1, NAN, True, "1", None)],
         *[("dense", value) for value in (-0.1, 1.1, NAN, True, "1")],
-        *[("time_words", value) for value in ("on", "", None, True, 5)],
+        *[("time_words", value) for value in ("on", "off", "", None, True, 5)],
     ],
 )
 def test_settings_refuse(shared, name, value):

@@ -101,7 +101,7 @@ def test_two_settings_are_compared_question_by_question(tmp_path):
         rare = sorted(memories[at]["text"].split(), key=len)[-2:]
         items.append({"question": " ".join(rare), "relevant": [f"m{at}"]})
     path = written(tmp_path / "set.jsonl", *items)
-    blind = Setting.of("blind", {"soft_floor": 0.0, "soft_weight": 100})  # other words count more
+    blind = Setting.of("blind", {"similar": 1000, "dense": 0})  # other words count more
     report = evaluate(path, depths=(1, 10), against=blind)
     assert [one["name"] for one in report["settings"]] == ["default", "blind"]
     told = report["comparison"]["mrr"]

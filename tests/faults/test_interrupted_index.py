@@ -89,7 +89,7 @@ def same_as_rows(store: Any, alive: set[str]) -> None:
 def follow(store: SqliteRecordStore) -> None:
     """What every question does first."""
     store.refresh()
-    store.filtered_rows(Filter()).relatives([], 0.4, 3)
+    store.filtered_rows(Filter()).relatives([])
 
 
 def settle(store: SqliteRecordStore) -> None:

@@ -19,7 +19,7 @@ def garage():
 
 
 def _relatives(brain, question):
-    return brain.store.filtered_rows(Filter()).relatives(question_words(question), 0.35, 8)
+    return brain.store.filtered_rows(Filter()).relatives(question_words(question))
 
 
 def test_a_rare_word_has_relatives(garage):

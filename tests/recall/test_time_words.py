@@ -351,8 +351,8 @@ def test_time_words_as_a_filter_keep_only_what_happened_then(diary, question, ke
     assert {hit.memory.memory_id for hit in hits} == kept
 
 
-def test_time_words_that_are_off_do_nothing(diary):
-    hits = diary.recall("dentist yesterday", k=10, now=NOW, settings={"time_words": "off"}, explain=True)
+def test_times_without_weight_do_nothing(diary):
+    hits = diary.recall("dentist yesterday", k=10, now=NOW, settings={"time": 0}, explain=True)
     assert len(hits) == 7
     assert all("time" not in hit.explanation.components for hit in hits)
 

@@ -127,7 +127,7 @@ def test_words_and_answers_of_real_recalls_are_the_same(tmp_path, monkeypatch):
     def answers(brain):
         found = [[(hit.id, hit.score) for hit in brain.recall(question, 5, touch=False)] for question in questions]
         words = brain.store.index.vocabulary
-        return found, words.relatives(["database", "vendor", "kitchen"], 0.3, 8), words.vectors.codes[: len(words)]
+        return found, words.relatives(["database", "vendor", "kitchen"]), words.vectors.codes[: len(words)]
 
     monkeypatch.setattr(cache, "UNREAD_FROM", 1 << 40)
     with Brain(path) as brain:

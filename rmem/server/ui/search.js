@@ -10,8 +10,8 @@ const FILTERS = ["agent", "type", "since", "until"];
 const LOOKED_THROUGH = 1000; // hits among which “why not?” looks for a memory: the most that one recall gives
 const MEANING = {
   words: t`words of the question in the memory`, vectors: t`likeness of meaning`, bm25: t`words of the question in the memory`,
-  cosine: t`likeness of meaning`, neighbours: t`what stands around it in its session`, asking: t`it asks rather than tells`,
-  reacting: t`it is a mere reaction`, length: t`how much it says`, specific: t`names, numbers and quotations`,
+  cosine: t`likeness of meaning`, neighbours: t`what stands around it in its session`,
+  substance: t`how much it says, its names and numbers`,
   own: t`an assistant said it, and the question speaks of the asker`, actor: t`the question names its actor`,
   quoted: t`it holds what the question quotes`, when: t`it speaks of a time`, graph: t`facts that lead to it`,
   time: t`how near it is to the time that the question names`, importance: t`its importance`,
@@ -41,7 +41,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   };
   const results = h("section", {"aria-label": t`Hits`, "aria-live": "polite"});
   const whyBox = h("input", {value: asked.why, list: "seen", placeholder: t`memory id`, autocomplete: "off"});
-  const settingsBox = h("input", {placeholder: "dense=0.7 session=0", autocomplete: "off", spellcheck: "false"});
+  const settingsBox = h("input", {placeholder: "dense=0.7 context=0", autocomplete: "off", spellcheck: "false"});
   const comparison = h("div", {"aria-live": "polite"});
   const embedder = choice(["static", "minilm"], "", t`as it is`);
   const evaluation = h("section", {class: "card", "aria-label": t`Evaluation`});

@@ -46,7 +46,7 @@ class TenantVocabulary:
         self._generation = -1
 
     def relatives(
-        self, connection: PostgresConnection, now: TenantState, words: Sequence[str], floor: float, most: int
+        self, connection: PostgresConnection, now: TenantState, words: Sequence[str]
     ) -> list[list[tuple[int, str, float]]]:
         with self._lock:
             if now.generation > self._generation:
@@ -57,7 +57,7 @@ class TenantVocabulary:
                 found = connection.execute(sql, (self._seen, now.row, room)).fetchall()
                 self._known.add(unsigned([term for term, _ in found]).tolist(), [word for _, word in found])
                 self._seen = now.row
-            return self._known.relatives(words, floor, most)
+            return self._known.relatives(words)
 
 
 class PostgresCandidates(CandidateSource):
@@ -65,7 +65,7 @@ class PostgresCandidates(CandidateSource):
 
     def __init__(self, store: PostgresRecordStore, where: Filter) -> None:
         self._store, self._where = store, where
-        self._relatives: dict[tuple[tuple[Word, ...], float, int], dict[str, list[tuple[int, str, float]]]] = {}
+        self._relatives: dict[tuple[Word, ...], dict[str, list[tuple[int, str, float]]]] = {}
         self._now, self._inside, self.size, self.average_length, self.dimension = store.read(self._read_statistics)
 
     def _read_statistics(self, connection: PostgresConnection) -> tuple[TenantState, Condition, int, float, int | None]:
@@ -89,13 +89,11 @@ class PostgresCandidates(CandidateSource):
         found = self._store.read(lambda connection: connection.execute(sql, (marks, *self._inside.values)).fetchall())
         return sorted(actor for (actor,) in found)
 
-    def relatives(self, words: Sequence[Word], floor: float, most: int) -> dict[str, list[tuple[int, str, float]]]:
-        key = (tuple(words), floor, most)
+    def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]:
+        key = tuple(words)
         if key not in self._relatives:
             rare = rare_words(words, self.row_counts([term for word in words for term in word.hashes]), self.size)
-            found = self._store.read(
-                lambda connection: self._store.vocabulary.relatives(connection, self._now, rare, floor, most)
-            )
+            found = self._store.read(lambda connection: self._store.vocabulary.relatives(connection, self._now, rare))
             self._relatives[key] = dict(zip(rare, found, strict=True))
         return self._relatives[key]
 
@@ -128,9 +126,7 @@ class PostgresCandidates(CandidateSource):
         words = question_words(query)
         held = self.row_counts([term for word in words for term in word.hashes])
         weighted = [[(term, idf(self.size, held[term])) for term in word.hashes] for word in words]
-        return self._store.read(
-            lambda connection: self._by_words(connection, CandidateRequest(words=weighted, k1=K1, b=B), k)
-        )
+        return self._store.read(lambda connection: self._by_words(connection, CandidateRequest(words=weighted), k))
 
     def best_vectors(self, query: npt.NDArray[np.float32], k: int) -> dict[int, float]:
         """Return {seq: cosine} of the nearest rows by the original vectors, best first."""
@@ -164,15 +160,15 @@ class PostgresCandidates(CandidateSource):
     def _by_words(self, connection: PostgresConnection, request: CandidateRequest, count: int) -> dict[int, float]:
         blind_term_lookup = self._store.vault.blind_term_lookup()
         weighted = [
-            (number, known, (request.k1 + 1) * weight)
+            (number, known, (K1 + 1) * weight)
             for number, word in enumerate(request.words)
             for term, weight in word
             for known in with_blind_terms([term], blind_term_lookup)
         ]
         if not weighted:
             return {}
-        level = request.k1 * (1 - request.b)
-        slope = request.k1 * request.b / max(self.average_length, 1e-9)
+        level = K1 * (1 - B)
+        slope = K1 * B / max(self.average_length, 1e-9)
         sql = (
             "WITH best AS (SELECT p.seq, a.word, max(a.weight * p.count / (p.count + ? + ? * p.length)) AS score "
             "FROM unnest(?::int[], ?::bigint[], ?::double precision[]) a(word, term, weight) "
