@@ -16,7 +16,6 @@ _WORD = re.compile(
     r"(?![^\s\"'`)\]}<>,;.!?|&])"
 )
 _NAME = re.compile(r"""(?P<name>[A-Za-z][\w.-]{1,40})(?:[ ]{1,2}["'`]|[ ]?\|[ ]?)$""")
-_ASSIGNED = re.compile(r"""[\w"'\])>][ ]{0,3}[:=]>?[\s\[]{0,20}["'`]?$""")
 _EXPLAINED = re.compile(
     r"(?:\w*ids?|\w*hash|sha\d*|md5|digest|\w*sum|etag|integrity|fingerprint|thumbprint|sig|signature|"
     r"cert|certificate|crt|pub|public|pubkey|publickey|commit|rev|revision|ref|tag|version|build|nonce|cursor|slug|"
@@ -25,8 +24,6 @@ _EXPLAINED = re.compile(
     r"bytes|buffer|table|constraint|column|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search|examples?|values?|device|verification|jkt|s256|expected|label|string|txt|context|eq|equals?|case|when)$",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"://\S*$")
-_PUBLIC = re.compile("public|publishable|csrf|xsrf", re.IGNORECASE)
 _LAST_PART = re.compile(r"[A-Z]?[a-z]+[0-9]*$|[A-Z]+[0-9]*$")
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]{1,15}(?=[\s,.;:!?]|$)")
 _QUOTES = ('"', "'", "`")
@@ -77,11 +74,9 @@ def random_words(text: str) -> Iterator[Finding]:
             continue  # ids in tables and logs
         before = text[max(text.rfind("\n", 0, start) + 1, start - 80) : start]
         named = _NAME.search(before)
-        if _IN_URL.search(before) or _ASSIGNED.search(before):
-            continue  # `assignments` looks at what has a name; without the word of a secret it is mostly an id
         if named:
             last = _LAST_PART.search(named["name"])
-            if last is None or _EXPLAINED.match(last.group()) or _PUBLIC.search(named["name"]):
+            if last is None or _EXPLAINED.match(last.group()):
                 continue
         elif len(word) < _LEAST_BARE or not _in_sentence(text, before, start, end):
             continue
