@@ -87,7 +87,7 @@ _LOOKED_UP = re.compile(
 )
 """What keys that are not secret are called."""
 _IN_PROSE = re.compile(r"[^\W\d_][^\W\d]*(?:[·'’-][^\W\d]+)?(?:[ ][^\W\d_][\w'’-]*){2}")
-_URN = re.compile(r":[a-z_]+:[0-9A-Za-z]")
+_URN = re.compile(r":[a-z_]*:[0-9A-Za-z]")
 _NEXT_LABEL = re.compile(r"[a-z]+[0-9]?[a-z]*:[ ]")
 _ACTION = re.compile(r"(?<![a-z])(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
 _NAMED_KEY = re.compile(r"\w[._-]?$")
@@ -319,7 +319,7 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     if text[start - 4 : start] == "--- ":
         return None  # --- PASS: TestName
     if (text[start - 1 : start] == ":" and text[end : end + 1] == ":") or _URN.match(text, end):
-        return None  # urn:secret:name, id-token:private:…
+        return None  # urn:secret:name, Password::min(2), id-token:private:…
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
         return None  # the user of a URL
     match = _TAIL.match(text, end)

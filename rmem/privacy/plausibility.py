@@ -16,9 +16,10 @@ _HOLE = re.compile(
 _RUN_BY_SHELL = re.compile(r"\$\([a-z][a-z_-]{2,}(?:\s|$)")
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}")
 _TEMPLATE = re.compile(
-    r"^env[=:]|\{%|^\[\{|aws4_request|[._-]your[._-]|^(?:\\[0-9])?\$(?:[A-Z_]+[0-9]*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[a-z_]+[0-9]*|[A-Za-z][a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4})$|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$"
-    r"|^@[{(]|^@[A-Za-z_][A-Za-z0-9_]*_[A-Z_]+$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])|^<[a-z]|&lt;|(?i:redacted|sensitive)|\.\.\.$|…"
-    r"|[*xX•]{5}|\[\.\.\.\]|^#{3}[A-Za-z]|^@@|^([#*%@!])\2*[A-Za-z][A-Za-z_ ]*\2+$"
+    r"\{%|aws4_request|^(?:\\[0-9])?\${1,2}(?:env:)?(?:[A-Z_]+[0-9]*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[a-z_]+[0-9]*|[A-Za-z][a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4})$"
+    r"|^%[A-Za-z_]+%$|^\{[\w.!:]*\}$|^[*•x.X_#?-]+$|^(.)\1*$|^\[+[A-Za-z_]+(?::[^\]]*)?\]*$|^'?\$\{?[A-Z_]{3,}(?![A-Za-z0-9])"
+    r"|^<[a-z]|&lt;|(?i:redacted|sensitive)|\.\.\.$|…|[*xX•]{5}|\[\.\.\.\]|^#{3}[A-Za-z]|^@@"
+    r"|^([#*%@!$])\2*[A-Za-z][A-Za-z_ ]*\2+$"
 )
 _SAMPLE = re.compile(
     r"^(?:your|my|the|a|an|some|new|old|enter|insert|put|change|replace|example|sample|dummy|fake|test|todo|none|null|"

@@ -43,11 +43,8 @@ _NAME_OF_ID = re.compile(
 )
 _PREFIX = re.compile(r"[A-Za-z]{2,12}[0-9]?[_-](?:[a-z0-9]{1,6}[_-])?|[A-Za-z][A-Za-z0-9]{0,6}\.(?:[a-z]{2,6}\.)?")
 """How tokens of providers begin: `abc_`, `abc-us-`, `ab.cd.`."""
-_GENERATED = re.compile(
-    r"[0-9A-Fa-f]{27,}|eyJ[A-Za-z0-9]{40,}|(?=(?:[A-Za-z]*[0-9]+){3})(?=\S{24})[A-Z0-9]*[A-Za-z][A-Za-z0-9]*"
-)
-"""What stands behind a prefix: a hexadecimal number, JSON in Base64, letters with digits here and there."""
-_ENDING = re.compile(r"\.[A-Za-z]{2,6}$")  # of a file or a host
+_GENERATED = re.compile(r"(?=(?:[A-Za-z]*[0-9]+){3})(?=\S{24})[A-Z0-9]*[A-Za-z][A-Za-z0-9]*")
+"""What stands behind a prefix: letters with digits here and there."""
 _IDENTIFIER = re.compile(
     r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$|^[A-Za-z0-9_-]{22}$"
 )  # UUIDs, in Base64 too
@@ -88,8 +85,6 @@ def _is_generated(word: str, prefix: int) -> bool:
     longest = max(_SEPARATOR.split(word[prefix:].rstrip("=")), key=len)
     if "/" in longest or "+" in longest:
         return prefix > 0 and len(longest) >= _LEAST_BASE64 and is_random(re.sub("[+/]", "", longest))
-    if _ENDING.search(word):
-        return False
     if "." in word and not prefix:
         return False
     if prefix and _GENERATED.fullmatch(longest) and (longest.islower() or not is_wordy(longest)):

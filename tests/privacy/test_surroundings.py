@@ -140,6 +140,9 @@ OTHERS = [
     "ALTER TABLE `value_secret` DROP FOREIGN KEY FKox93sy15f6pgbdr89kp05pnfq;",
     "return password == that!!.password && generationParameters",
     "the answer to toolu_01A09q90qw90lq917835lq9a came late, as it did before",
+    "$this->passes(Password::min(2)->max(3), ['aaa'])",
+    "$password = $env:PASSWORD",
+    'echo "{\\"master_password\\":\\"$$LOCAL_DB_PASSSWORD\\"}" > /hana/password.json',
 ]
 PREFIXED = [
     "abcd_4b78f8494075e310d62dfdcaeb14be2c78fca2fc",
