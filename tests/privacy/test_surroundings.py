@@ -214,6 +214,14 @@ def test_a_token_of_an_unknown_provider_is_found_in_a_sentence_by_its_prefix(tok
     assert [text[one.start : one.end] for one in scan(text)] == [token]
 
 
+@pytest.mark.parametrize("form", ["box_key = {}", "rotated ({}) and told the team"])
+def test_hexadecimal_digits_of_both_cases_are_a_key_and_no_hash(form):
+    key = "4Fa83E1Dc6b92CAeE780C9b47dd9bE34"
+    text = form.format(key)
+    assert [text[one.start : one.end] for one in scan(text)] == [key]
+    assert not scan(f"rotated ({key.lower()}) and told the team")
+
+
 @pytest.mark.parametrize(("text", "value"), CHOSEN)
 def test_weak_passwords_and_private_parts_of_keys_are_found(text, value):
     assert [text[one.start : one.end] for one in scan(text)] == [value]
