@@ -83,24 +83,19 @@ _LOOKED_UP = re.compile(
     r"(?:cache|sort|partition|row|object|group|index|map|hash|lookup|routing|idempotency|unique|query|storage|"
     r"translation|message|document|public|primary|foreign|host|ssh|config|item|react|track|meta|block|node|dedup|s3|blob|file|"
     r"event|state|session|search|column|distribution|job|path|image|answer|range|[gp]pg|pgp|kms|sheet|data|results?|record|alert|theme|media|player|site|captcha|pub|"
-    r"websocket)[_ .-]?$|[\"']$|"
-    r"(?<!\w)-\s$"
+    r"websocket)[_ .-]?$|[\"']$"
 )
 """What keys that are not secret are called."""
 _IN_PROSE = re.compile(r"[^\W\d_][^\W\d]*(?:[·'’-][^\W\d]+)?(?:[ ][^\W\d_][\w'’-]*){2}")
-_WORDS = re.compile(r"[a-z]{4,} [a-z]{4,}|[A-Z]{4,} [a-z]{3,}")
-_TYPE = re.compile(r"(?:[A-Z]+[a-z]+[0-9]{0,2}){2,}")  # OAuth2Client
-_URN = re.compile(r":[a-z_]+:[0-9A-Za-z]")
+_URN = re.compile(r":[a-z_]*:[0-9A-Za-z]")
 _NEXT_LABEL = re.compile(r"[a-z]+[0-9]?[a-z]*:[ ]")
 _ACTION = re.compile(r"(?<![a-z])(?:update|reset|change|forgot|show|hide|require|check|set|has|is|use)_$")
 _NAMED_KEY = re.compile(r"\w[._-]?$")
-_SENTENCE = re.compile(r"""["'](?:[^\s"'=:,]+[ ])+$""")
-_NO_NAME = re.compile(r"[!+:-]psk\W|\.pw:[0-9]", re.IGNORECASE)  # in a list of ciphers, the end of a host
 _MACHINE_MADE = re.compile(
     r"(?:[a-z]{2,8}[-_])?[0-9a-f]{32,}(?:-[0-9a-f]{8,})*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\S*[0-9]\S*[0-9])(?=\S*[g-zG-Z])[A-Za-z0-9_-]{40,}"
 )
 _WORD = re.compile(r"[a-z][a-z-]{4,29}[a-z](?=[\"'`])")
-_PLACE = re.compile(r"pass|secret|token|key|field|param|value|prompt|input", re.IGNORECASE)
+_PLACE = re.compile("pass|secret|token|key", re.IGNORECASE)
 _ENDS = re.compile(
     r"[&;](?=[\w.-]+=)|[;,](?=[\w.-]+[=:]|$)|</|<(?=[A-Za-z]+>)|\|{1,2}$|\|(?=[A-Za-z]\w*[:=])|&(?=amp;)"
 )
@@ -108,7 +103,7 @@ _ENDS = re.compile(
 _QUERY = re.compile(r"[?&][\w.-]*$")
 _COMPARED = re.compile(r"""(["'])([^"'\n]{4,128})\1\s{0,3}[!=]==?\s{0,3}[\w.]{0,40}$""")  # "…" == password
 _FLAG = re.compile(r"(?:^|\s)--?[a-z-]*$", re.IGNORECASE)  # --password value
-_SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$|\benable\s+$|\bmysqladmin\b[^\n]*\s$")
+_SETTING = re.compile(r"\brequire$|\b(?:login|username)\s+\S+\s+$")
 """requirepass value, .netrc, a router's username x password 0 value"""
 _CALL = re.compile(r"\(\s*[\"'][\w.-]*$")  # define('AUTH_KEY', '…')
 _SETS = re.compile(r"(?i:define|set\w*|put\w*|env\w*|add\w*|fill\w*|type|append|header|property)$")
@@ -166,9 +161,7 @@ _NAMED_VALUE = re.compile(
 _USER = re.compile(
     r"""(?:^|\s)(?:-u|--user)[ =]["']?(?!\w+://)([^\s"'`:$]{1,64}:[^\s"'$]{4,128})(?=["'\s]|$)""", re.MULTILINE
 )
-_NO_USER = re.compile(
-    r"[0-9]+:[0-9]+|[+%].*|<[^<>]*>:<[^<>]*>|[A-Z-]+:[0-9]+,.*|[A-Z_]+:[A-Z_]+"
-)  # ids of a user and a group, a date, a template
+_NO_USER = re.compile(r"[0-9]+:[0-9]+|[+%].*|[A-Z_]+:[A-Z_]+")  # ids of a user and a group, a date, a template
 _OWNER = re.compile(r"(\w+):\1(?::.*)?")  # docker exec -u user:group
 _DOCKER = re.compile(r'"auth"\s*:\s*"([A-Za-z0-9+/=]{8,512})"')
 _COMMAND = re.compile(
@@ -319,8 +312,6 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
         or (key.group() == "psk" and text[start - 1 : start] in ("!", "+", "-", ":"))
     ):
         return None  # ${PASSWORD:+given} of a shell, a list of ciphers
-    if _SENTENCE.search(text, max(0, start - 60), start) and text[end : end + 1] in ('"', "'"):
-        return None  # "Enter your password": "…" for translators
     if not chosen and _NOT_A_SECRET.search(text, max(0, start - 14), start):
         return None
     if text[start - 1 : start] in ("[", "=") and text[end : end + 1] == "]":
@@ -328,7 +319,7 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
     if text[start - 4 : start] == "--- ":
         return None  # --- PASS: TestName
     if (text[start - 1 : start] == ":" and text[end : end + 1] == ":") or _URN.match(text, end):
-        return None  # urn:secret:name, id-token:private:…
+        return None  # urn:secret:name, Password::min(2), id-token:private:…
     if text[end : end + 1] == ":" and _IN_URL.search(text, max(0, start - 80), start):
         return None  # the user of a URL
     match = _TAIL.match(text, end)
@@ -436,16 +427,14 @@ def _is_secret(value: str, chosen: bool, quoted: bool, key: str) -> bool:
     if chosen:
         return is_password(value, quoted=quoted) and (" " not in value or key == "passphrase")
     if " " in value:
-        return len(value) >= 40 and not _WORDS.search(value) and not _is_prose(value) and is_token(value, quoted=quoted)
+        return len(value) >= 40 and not _is_prose(value) and is_token(value, quoted=quoted)
     if key in ("login", "_pat"):
         return _MACHINE_MADE.fullmatch(value) is not None and is_token(value, quoted=quoted)
     if is_token(value, quoted=quoted):
         return True
     if "secret" not in key or len(value) < 8 or not value.isascii() or not is_password(value, quoted=False):
         return False
-    return quoted or (
-        any(character.isdigit() for character in value) and not is_name(value) and not _TYPE.fullmatch(value)
-    )
+    return quoted or (any(character.isdigit() for character in value) and not is_name(value))
 
 
 def _is_prose(value: str) -> bool:

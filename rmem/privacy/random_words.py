@@ -16,7 +16,6 @@ _WORD = re.compile(
     r"(?![^\s\"'`)\]}<>,;.!?|&])"
 )
 _NAME = re.compile(r"""(?P<name>[A-Za-z][\w.-]{1,40})(?:[ ]{1,2}["'`]|[ ]?\|[ ]?)$""")
-_ASSIGNED = re.compile(r"""[\w"'\])>][ ]{0,3}[:=]>?[\s\[]{0,20}["'`]?$""")
 _EXPLAINED = re.compile(
     r"(?:\w*ids?|\w*hash|sha\d*|md5|digest|\w*sum|etag|integrity|fingerprint|thumbprint|sig|signature|"
     r"cert|certificate|crt|pub|public|pubkey|publickey|commit|rev|revision|ref|tag|version|build|nonce|cursor|slug|"
@@ -25,8 +24,6 @@ _EXPLAINED = re.compile(
     r"bytes|buffer|table|constraint|column|seed|salt|iv|x|y|n|e|k|kty|alg|type|key|sub|handle|base|search|examples?|values?|device|verification|jkt|s256|expected|label|string|txt|context|eq|equals?|case|when)$",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"://\S*$")
-_PUBLIC = re.compile("public|publishable|csrf|xsrf", re.IGNORECASE)
 _LAST_PART = re.compile(r"[A-Z]?[a-z]+[0-9]*$|[A-Z]+[0-9]*$")
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]{1,15}(?=[\s,.;:!?]|$)")
 _QUOTES = ('"', "'", "`")
@@ -46,11 +43,8 @@ _NAME_OF_ID = re.compile(
 )
 _PREFIX = re.compile(r"[A-Za-z]{2,12}[0-9]?[_-](?:[a-z0-9]{1,6}[_-])?|[A-Za-z][A-Za-z0-9]{0,6}\.(?:[a-z]{2,6}\.)?")
 """How tokens of providers begin: `abc_`, `abc-us-`, `ab.cd.`."""
-_GENERATED = re.compile(
-    r"[0-9A-Fa-f]{27,}|eyJ[A-Za-z0-9]{40,}|(?=(?:[A-Za-z]*[0-9]+){3})(?=\S{24})[A-Z0-9]*[A-Za-z][A-Za-z0-9]*"
-)
-"""What stands behind a prefix: a hexadecimal number, JSON in Base64, letters with digits here and there."""
-_ENDING = re.compile(r"\.[A-Za-z]{2,6}$")  # of a file or a host
+_GENERATED = re.compile(r"(?=(?:[A-Za-z]*[0-9]+){3})(?=\S{24})[A-Z0-9]*[A-Za-z][A-Za-z0-9]*")
+"""What stands behind a prefix: letters with digits here and there."""
 _IDENTIFIER = re.compile(
     r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$|^[A-Za-z0-9_-]{22}$"
 )  # UUIDs, in Base64 too
@@ -77,11 +71,9 @@ def random_words(text: str) -> Iterator[Finding]:
             continue  # ids in tables and logs
         before = text[max(text.rfind("\n", 0, start) + 1, start - 80) : start]
         named = _NAME.search(before)
-        if _IN_URL.search(before) or _ASSIGNED.search(before):
-            continue  # `assignments` looks at what has a name; without the word of a secret it is mostly an id
         if named:
             last = _LAST_PART.search(named["name"])
-            if last is None or _EXPLAINED.match(last.group()) or _PUBLIC.search(named["name"]):
+            if last is None or _EXPLAINED.match(last.group()):
                 continue
         elif len(word) < _LEAST_BARE or not _in_sentence(text, before, start, end):
             continue
@@ -93,8 +85,6 @@ def _is_generated(word: str, prefix: int) -> bool:
     longest = max(_SEPARATOR.split(word[prefix:].rstrip("=")), key=len)
     if "/" in longest or "+" in longest:
         return prefix > 0 and len(longest) >= _LEAST_BASE64 and is_random(re.sub("[+/]", "", longest))
-    if _ENDING.search(word):
-        return False
     if "." in word and not prefix:
         return False
     if prefix and _GENERATED.fullmatch(longest) and (longest.islower() or not is_wordy(longest)):

@@ -140,6 +140,9 @@ OTHERS = [
     "ALTER TABLE `value_secret` DROP FOREIGN KEY FKox93sy15f6pgbdr89kp05pnfq;",
     "return password == that!!.password && generationParameters",
     "the answer to toolu_01A09q90qw90lq917835lq9a came late, as it did before",
+    "$this->passes(Password::min(2)->max(3), ['aaa'])",
+    "$password = $env:PASSWORD",
+    'echo "{\\"master_password\\":\\"$$LOCAL_DB_PASSSWORD\\"}" > /hana/password.json',
 ]
 PREFIXED = [
     "abcd_4b78f8494075e310d62dfdcaeb14be2c78fca2fc",
@@ -209,6 +212,14 @@ def test_a_random_word_that_something_explains_is_no_secret(text):
 def test_a_token_of_an_unknown_provider_is_found_in_a_sentence_by_its_prefix(token):
     text = f"I put {token} into the vault yesterday."
     assert [text[one.start : one.end] for one in scan(text)] == [token]
+
+
+@pytest.mark.parametrize("form", ["box_key = {}", "rotated ({}) and told the team"])
+def test_hexadecimal_digits_of_both_cases_are_a_key_and_no_hash(form):
+    key = "4Fa83E1Dc6b92CAeE780C9b47dd9bE34"
+    text = form.format(key)
+    assert [text[one.start : one.end] for one in scan(text)] == [key]
+    assert not scan(f"rotated ({key.lower()}) and told the team")
 
 
 @pytest.mark.parametrize(("text", "value"), CHOSEN)
