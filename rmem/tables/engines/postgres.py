@@ -21,7 +21,7 @@ from sqlglot import exp
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError
 from ...forks import Forking, new_lock, watch
 from ...stores.sql.postgres_arrays import Array, VectorDumper
-from ..catalog import Column, Index, Kind, Table, Type, follow_names
+from ..catalog import Column, Index, Kind, Table, Type
 from ..deadline import time_limit
 from ..results import Result
 from ..sql.expression_types import is_array, result_type
@@ -126,16 +126,13 @@ class PostgresEngine(Engine, Forking):
 
         self._change(work)
 
-    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+    def alter_table(self, changed: Table) -> None:
         def work(connection: Connection) -> None:
-            known = catalog.load(connection, self._tenant)
-            _all(connection, self._words.alter(known[name], changed, renamed))
-            left = {column.name for column in known[name].columns} <= {column.name for column in changed.columns}
-            catalog.change(connection, self._tenant, name, changed, same=left and changed.name == name)
-            for other in known.values():
-                followed = follow_names(other, name, changed.name, renamed)
-                if other.name != name and followed != other:
-                    catalog.save(connection, self._tenant, followed)
+            old = catalog.load(connection, self._tenant)[changed.name]
+            _all(connection, self._words.alter(old, changed))
+            if not {column.name for column in old.columns} <= {column.name for column in changed.columns}:
+                catalog.forget_changes(connection, self._tenant, changed.name)
+            catalog.save(connection, self._tenant, changed)
 
         self._change(work)
 

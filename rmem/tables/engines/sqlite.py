@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from ...forks import new_rlock
 from ...index.segments import Segment
 from ...stores.sql import cache, receipts
 from .. import deadline
-from ..catalog import ROW, Index, Table
+from ..catalog import ROW, Column, Index, Table
 from ..results import Result
 from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
@@ -171,27 +171,26 @@ class SqliteEngine(Engine):
         with self._write_transaction() as (connection, _):
             catalog.drop(connection, self._physical(connection)[name])
 
-    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+    def alter_table(self, changed: Table) -> None:
         with self._write_transaction() as (connection, state):
             tables = self._physical(connection)
-            old = tables[name]
-            physical, added = catalog.alter(connection, old, changed, renamed, tables)
+            old = tables[changed.name]
+            physical, added = catalog.alter(connection, old, changed, tables)
             if added:
-                self._fill(connection, state, physical, [column.name for column in added])
+                self._fill(connection, state, physical, added)
             install(connection, state, catalog.checks(physical)[1])
             with translate_constraints(tables):
-                catalog.finish(connection, old, physical, renamed, tables)
+                catalog.finish(connection, old, physical, added)
 
     def _fill(
-        self, connection: sqlite3.Connection, state: StatementState, physical: Physical, names: list[str]
+        self, connection: sqlite3.Connection, state: StatementState, physical: Physical, added: list[Column]
     ) -> None:
         """Fill existing rows with the defaults of new columns."""
         compiler = Compiler({})
         compiler.target = physical
-        columns = [column for column in physical.table.columns if column.name in names]
         sets = [
             f"{physical.columns[column.name]} = {default_sql(compiler, column)}"
-            for column in columns
+            for column in added
             if column.serial or column.default is not None
         ]
         if sets:
