@@ -8,19 +8,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from psycopg.types.json import Jsonb
 from sqlglot import exp, parse_one
 
 from ...errors import SqlError
 from ...stores.sql.postgres_arrays import Array
-from ..catalog import ROW, Kind
+from ..catalog import ROW
 from ..deadline import check_each
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
-from ..sql.expression_types import KINDS, type_of
+from ..sql.expression_types import type_of
 from ..sql.functions import TEXT_JOINS
 from ..sql.nodes import replace_node
 from .base import RowNumbers, StatementPlan, Values, pattern_parameters
 from .postgres_guards import guard, is_cheap_pattern
-from .postgres_values import to_driver
+from .postgres_values import parameter
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
@@ -139,7 +140,7 @@ class _Rendering:
         for node in check_each(nodes):
             number, kind = int(node.name), str(node.meta["type"])
             if (number, kind) not in numbers:
-                numbers[number, kind] = self._place(partial(_parameter, number=number, kind=KINDS.get(kind)))
+                numbers[number, kind] = self._place(partial(_parameter, number=number, kind=kind))
             replace_node(node, exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
 
     def _place(self, place: Place) -> int:
@@ -267,8 +268,8 @@ def _row_of(alias: str) -> str:
 # What stands at a place
 
 
-def _parameter(plan: StatementPlan, *, number: int, kind: Kind | None) -> Any:
-    return to_driver(plan.parameters[number - 1], kind)
+def _parameter(plan: StatementPlan, *, number: int, kind: str) -> Any:
+    return parameter(plan.parameters[number - 1], kind)
 
 
 def _candidates(plan: StatementPlan, *, alias: str) -> Array:
@@ -281,7 +282,7 @@ def _side(plan: StatementPlan, *, number: int, alias: str, side: int) -> Array:
 
 def _by_row(plan: StatementPlan, *, number: int, alias: str) -> Any:
     rows, values = _pairs(plan, number, alias)
-    return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
+    return Jsonb(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
 def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[RowNumbers, Values]:

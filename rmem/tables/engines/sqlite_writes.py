@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from ...errors import SqlUnsupportedError
-from ..catalog import ROW, Column, Table
+from ..catalog import ROW, Column, Kind, Table
 from ..sql.define import bind_value
 from ..sql.expression_types import NAMES
 from ..sql.scope import Source
 from .sqlite_compile import Compiler
 from .sqlite_functions import Udf
 from .sqlite_layout import Compiled, Physical, Placed, index_key
-from .sqlite_storage import bulk_writer
+from .sqlite_storage import fit_limits, has_limits, writer
 
 
 def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
@@ -162,11 +162,18 @@ def bulk_insert_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, li
 
 
 def stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    """Convert rows to the values that the file holds."""
+    """Convert rows of plain values, with JSONB as text, to the values that the file holds."""
     writers = []
     for name in columns:
         column = table.column(name)
         assert column is not None
-        writers.append(bulk_writer(column))
+        writers.append(_column_writer(column))
     for row in rows:
         yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
+
+
+def _column_writer(column: Column) -> Callable[[Any], Any]:
+    write = str if column.type.kind is Kind.JSONB else writer(NAMES[column.type.kind])
+    if not has_limits(column.type):
+        return write
+    return lambda value: fit_limits(write(value), column.type, column.name)
