@@ -158,9 +158,6 @@ def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> b
         return False
     if isinstance(pattern, _PARAMETER) and int(pattern.name) in cheap_patterns:
         return False
-    escape = node.parent if isinstance(node.parent, exp.Escape) else None
-    if escape is not None:
-        right = exp.Anonymous(this="like_escape", expressions=[right, escape.expression])
     guarded: exp.Expression = _call(_LIKE if isinstance(node, exp.Like) else _ILIKE, left, right)
     if all(isinstance(side.unnest(), (exp.Column, *_CONSTANT)) for side in (left, right)):
         sizes = [exp.Anonymous(this="octet_length", expressions=[side.copy()]) for side in (left, right)]
@@ -168,7 +165,7 @@ def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> b
         short = exp.LTE(this=product, expression=exp.Literal.number(_BYTES))
         plain = type(node)(this=left.copy(), expression=right.copy())
         guarded = exp.Case(ifs=[exp.If(this=short, true=plain)], default=guarded)
-    replace_node(escape or node, exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
+    replace_node(node, exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
     return True
 
 

@@ -51,6 +51,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 }
 _OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
 _NAMES: dict[type[exp.Expr], str] = {
+    exp.Escape: "ESCAPE",
     exp.Collate: "COLLATE",
     exp.Localtime: "LOCALTIME",
     exp.Localtimestamp: "LOCALTIMESTAMP",
@@ -66,6 +67,7 @@ _NAMES: dict[type[exp.Expr], str] = {
 }
 """What PostgreSQL calls the nodes that statements may hold and that are refused."""
 MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
+MAX_OPERATORS = 30  # each the operand of the next
 
 
 class Expressions(Calls):
@@ -185,7 +187,10 @@ class Expressions(Calls):
         call = self._choose_operator(op, left, right)
         self.adapt(node.this, call.takes[0])
         self.adapt(node.expression, call.takes[1])
-        node.meta["call"] = call
+        depth = 1 + max(side.unnest().meta.get("depth", 0) for side in (node.this, node.expression))
+        if depth > MAX_OPERATORS:
+            raise SqlError(f"an expression may have {MAX_OPERATORS} operators in a row; use brackets, or concat()")
+        node.meta.update(call=call, depth=depth)
         return call.gives
 
     def _choose_operator(self, op: str, left: str, right: str) -> functions.FunctionCall:
@@ -296,7 +301,6 @@ class Expressions(Calls):
         exp.Between: Calls._between,
         exp.Like: Calls._like,
         exp.ILike: Calls._like,
-        exp.Escape: Calls._escape,
         exp.Case: Calls._case,
         exp.Extract: _extract,
         exp.AtTimeZone: _at_time_zone,
