@@ -13,9 +13,8 @@ from .catalog import Index, Table, parents_first
 from .engines.base import Engine, StaleCatalogueError
 from .results import Result
 from .sql import define, views
-from .sql.alter import apply_alter
 from .sql.bind import Binder
-from .sql.kinds import kind_of
+from .sql.parse import kind_of
 from .sql.scope import base_table, check_name, fold_name, only, shown, table_name
 
 T = TypeVar("T")
@@ -147,7 +146,7 @@ class Definitions:
         if name not in catalogue and tree.args.get("exists"):
             return Result()
         table = base_table(name, catalogue, self._workspace)
-        changed = apply_alter(table, tree, catalogue, self._workspace)
+        changed = define.apply_alter(table, tree, catalogue, self._workspace)
         if changed != table:
             views.check_altered(changed, catalogue, self._workspace)
             self._engine.alter_table(changed)

@@ -16,7 +16,7 @@ from ...stores.sql.postgres_arrays import Array
 from ..catalog import ROW
 from ..deadline import check_each
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
-from ..sql.nodes import replace_node
+from ..sql.scope import replace_node
 from .base import RowNumbers, StatementPlan, Values, pattern_parameters
 from .postgres_guards import guard, is_cheap_pattern
 from .postgres_values import parameter
@@ -212,7 +212,8 @@ def _rewrite_function(node: exp.Anonymous) -> None:
         # A bare text is a text here, and of no type to PostgreSQL.
         node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
     if name in ("stddev", "variance"):  # of doubles here, as `sql.functions` says
-        (argument,) = node.find(exp.Distinct).expressions if node.find(exp.Distinct) else node.expressions
+        (argument,) = node.expressions
+        argument = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
         cast = exp.Cast(to=exp.DataType.build("float8"))
         replace_node(argument, cast)
         cast.set("this", argument)

@@ -5,9 +5,8 @@ contains no function or collation of ours: any program can check or copy the fil
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -244,27 +243,3 @@ def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, ad
 def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
     rows: Sequence[Any] = connection.execute(f"PRAGMA table_info({physical.name})").fetchall()
     return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)
-
-
-def constraint_error(
-    error: sqlite3.IntegrityError, tables: Mapping[str, Physical], target: Physical | None
-) -> ConstraintError:
-    """Describe a broken constraint by the names that users know; `target` is the table that is written to."""
-    message = str(error)
-    if message.startswith("rmem:null:"):
-        place = message.removeprefix("rmem:null:")
-        names = {place: name for name, place in target.columns.items()} if target is not None else {}
-        return ConstraintError(f'null value in column "{names.get(place, place)}" violates not-null constraint')
-    if message.startswith("FOREIGN KEY"):
-        return ConstraintError("insert, update or delete violates a foreign key constraint")
-    found = re.search(r"rt_(\d+)|r[ik]_(\d+)", message)
-    identifier = int(found[1] or found[2]) if found else 0
-    for physical in tables.values():
-        if physical.id == identifier:
-            names = {place: name for name, place in physical.columns.items()}
-            columns = [names[place] for place in re.findall(r"\bc\d+\b", message) if place in names]
-            which = f": ({', '.join(columns)})" if columns else ""
-            return ConstraintError(
-                f'duplicate key value violates unique constraint of table "{physical.table.name}"{which}'
-            )
-    return ConstraintError("a constraint is violated")

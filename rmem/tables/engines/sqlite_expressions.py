@@ -4,7 +4,6 @@ tables and aliases have names of our own, functions are those of the registry.""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,7 +36,6 @@ from .sqlite_storage import (
     has_limits,
     literal_sql,
     named_column,
-    sort_key,
     text_sql,
     writer,
 )
@@ -223,15 +221,10 @@ class ExpressionSql:
         if isinstance(inner, exp.Query):
             assert isinstance(inner, exp.Expression)
             return f"({self.compare(node.this, kind)} {word} ({self.compiler.query(inner, [kind])}))"
-        array, items = type_of(other), self.sql(other.this)
-        if array == f"{kind}[]" and not collation(kind) and kind not in ("bytea", "float4", "float8"):
-            # The elements lie in JSON as values of a column lie in SQLite.
-            found = f"{self.sql_as(node.this, kind)} {word} (SELECT value FROM json_each({items}))"
-            return f"(CASE WHEN {items} IS NOT NULL THEN {found} END)"
-        run = partial(_is_element, sort_key(element(array)))
-        udf = scalar("= ANY", (kind, array), "bool", Native(run, strict=False))
-        text = self.compiler.call(udf, [self.sql_as(node.this, kind), items])
-        return text if word == "IN" else f"(NOT {text})"
+        value, floats = "rmem_bytes(value)" if kind == "bytea" else "value", kind in ("float4", "float8")
+        items = self.convert(self.sql(other.this), type_of(other), "float8[]" if floats else f"{kind}[]")
+        found = f"{self.compare(node.this, kind)} {word} (SELECT {value} FROM json_each({items}))"
+        return f"(CASE WHEN {items} IS NOT NULL THEN {found} END)"
 
     def _connector(self, node: exp.Connector) -> str:
         word = " AND " if isinstance(node, exp.And) else " OR "
@@ -257,16 +250,12 @@ class ExpressionSql:
         if query is not None:
             return f"({self.compare(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
         items = ", ".join(self.sql_as(item, kind) for item in node.expressions)
-        if collation(kind):
-            parts = [f"({self.compare(node.this, kind)} = {self.sql_as(item, kind)})" for item in node.expressions]
-            return self._balance(parts, " OR ")
-        return f"({self.sql_as(node.this, kind)} IN ({items}))"
+        return f"({self.compare(node.this, kind)} IN ({items}))"
 
     def _between(self, node: exp.Between) -> str:
         kind = node.meta["operand"]
-        value = self.compare(node.this, kind)
         low, high = self.sql_as(node.args["low"], kind), self.sql_as(node.args["high"], kind)
-        return f"({value} >= {low} AND {value} <= {high})"
+        return f"({self.compare(node.this, kind)} BETWEEN {low} AND {high})"
 
     def _like(self, node: exp.Expression) -> str:
         folds = isinstance(node, exp.ILike)
@@ -405,12 +394,3 @@ _CALL_SQL = {
     "-(date, int4)": "({0} - {1})",
     "-(date, date)": "({0} - {1})",
 }
-
-
-def _is_element(key: Callable[[Any], Any], value: Any, items: list[Any] | None) -> bool | None:
-    """Return whether an array contains a value; None for SQL's NULL."""
-    if items is None or (value is None and items):
-        return None
-    if any(item is not None and key(item) == key(value) for item in items):
-        return True
-    return None if None in items else False

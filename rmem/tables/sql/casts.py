@@ -80,14 +80,8 @@ def _array_item(item: Any, kind: str) -> str:
 
 def round_half_up(value: Decimal, scale: int) -> Decimal:
     """Round half away from zero, as numeric does."""
-    if scale >= 0:
-        return value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
-    return (
-        value.scaleb(scale, context=EXACT)
-        .quantize(Decimal(1), rounding=ROUND_HALF_UP, context=EXACT)
-        .scaleb(-scale, context=EXACT)
-        .quantize(Decimal(1), context=EXACT)
-    )
+    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
+    return rounded if scale >= 0 else rounded.quantize(Decimal(1), context=EXACT)
 
 
 def fit_numeric(value: Decimal, limits: Type) -> Decimal:

@@ -25,9 +25,8 @@ from .expression_types import (
     type_of,
 )
 from .literals import read
-from .nodes import replace_node
 from .parameters import integer_type, parameter_type
-from .scope import NameScope, fold_name, identifier, only, shown, unsupported
+from .scope import NameScope, fold_name, identifier, only, replace_node, shown, unsupported
 from .times import zone_of
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
