@@ -28,12 +28,7 @@ BoundColumns = tuple[tuple[str, str], ...]
 
 MAX_RESULTS = 1664
 """Columns of an answer, as in PostgreSQL; SQLite has 2,000."""
-_GROUPINGS: dict[type[exp.Expr], str] = {
-    exp.Rollup: "ROLLUP",
-    exp.Cube: "CUBE",
-    exp.GroupingSets: "GROUPING SETS",
-    exp.Tuple: "a row in GROUP BY",
-}
+_GROUPINGS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 
 
 class Binder:
@@ -226,9 +221,8 @@ class Binder:
             self._group_key(key, node, scope)
 
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: NameScope) -> None:
-        for kind, words in _GROUPINGS.items():
-            if isinstance(key, kind):
-                raise unsupported(words)
+        if isinstance(key, _GROUPINGS):
+            raise unsupported(f"GROUP BY {shown(key)}")
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             name = fold_name(key.this)

@@ -49,22 +49,6 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
 _OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
-_NAMES: dict[type[exp.Expr], str] = {
-    exp.Escape: "ESCAPE",
-    exp.Collate: "COLLATE",
-    exp.Localtime: "LOCALTIME",
-    exp.Localtimestamp: "LOCALTIMESTAMP",
-    exp.WithinGroup: "WITHIN GROUP",
-    exp.SimilarTo: "SIMILAR TO",
-    exp.Overlaps: "OVERLAPS",
-    exp.BitwiseAnd: "operator &",
-    exp.BitwiseOr: "operator |",
-    exp.BitwiseXor: "operator #",
-    exp.BitwiseNot: "operator ~",
-    exp.BitwiseLeftShift: "operator <<",
-    exp.BitwiseRightShift: "operator >>",
-}
-"""What PostgreSQL calls the nodes that statements may hold and that are refused."""
 MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
 MAX_OPERATORS = 30  # each the operand of the next
 
@@ -85,7 +69,7 @@ class Expressions(Calls):
         else:
             branch = self._BRANCHES.get(kind)
             if branch is None:
-                raise SqlUnsupportedError(f"{unsupported(_NAMES.get(kind, kind.__name__))}: {shown(node)}")
+                raise unsupported(shown(node))
             found = branch(self, node, scope)
         node.meta["type"] = found
         if want is not None:

@@ -85,16 +85,14 @@ def unknown_function(name: str) -> SqlUnsupportedError:
 
 _TRUNCATED = frozenset("second minute hour day week month quarter year".split())
 _UNITS = {"date_trunc": _TRUNCATED, "extract": _TRUNCATED | {"epoch", "dow", "isodow", "doy"}}
-_POSTGRES_UNITS = frozenset("century decade isoyear julian microseconds millennium milliseconds timezone".split())
 
 
 def check_unit(function: str, unit: str) -> None:
     """Refuse an unknown field of a time."""
     known = _UNITS[function]
-    if unit in _POSTGRES_UNITS or (unit in _UNITS["extract"] and unit not in known):
-        raise unsupported(f'unit "{unit}" of {function}()')
     if unit not in known:
-        raise SqlError(f'unit "{unit}" of {function}() is not known; there are {", ".join(sorted(known))}')
+        instead = f"There are {', '.join(sorted(known))}"
+        raise SqlUnsupportedError(f'unit "{unit}" of {function}() is not supported here. {instead}')
 
 
 SET_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
