@@ -23,7 +23,6 @@ from rmem.errors import RemanenceError
 from rmem.tables.catalog import Table
 from rmem.tables.sql.bind import Binder
 from rmem.tables.sql.expression_types import NAMES, read_type
-from rmem.tables.sql.parameters import number_parameters
 from rmem.tables.sql.parse import parse
 from rmem.tables.workspace import Workspace
 
@@ -42,9 +41,9 @@ def statements() -> Iterator[list[Any]]:
 def ours(sql: str, params: Any, catalogue: dict[str, Table]) -> Columns | None:
     """What our binder makes of a SELECT; None if it refuses it."""
     try:
-        tree = parse(sql).tree
-        values = number_parameters(tree).values(params)
-        return Binder(catalogue, "default", values).query(tree, None)
+        statement = parse(sql)
+        values = statement.parameters.values(params)
+        return Binder(catalogue, "default", values).query(statement.tree, None)
     except RemanenceError:
         return None
 

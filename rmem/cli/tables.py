@@ -108,8 +108,7 @@ def _document(rows: QueryRows) -> dict[str, Any]:
 
 
 def _print(cli: CliContext, statement: str, rows: QueryRows) -> None:
-    from ..tables.sql.kinds import DEFINITIONS, kind_of
-    from ..tables.sql.parse import parse
+    from ..tables.sql.parse import DEFINITIONS, kind_of, parse
 
     if not rows.columns and not rows.row_count and (kind := kind_of(parse(statement).tree)).startswith(DEFINITIONS):
         cli.note(f"{kind} done")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from graphlib import TopologicalSorter
 from typing import Any
@@ -121,17 +121,6 @@ def parents_first(tables: Iterable[Table]) -> list[Table]:
     for name, table in known.items():
         order.add(name, *({reference.table for reference in table.references} & known.keys() - {name}))
     return [known[name] for name in order.static_order()]
-
-
-def follow_names(table: Table, old: str, new: str, columns: Mapping[str, str]) -> Table:
-    """Return a table whose references use the new name of another table, or new column names (old: new)."""
-    references = tuple(
-        replace(reference, table=new, targets=tuple(columns.get(target, target) for target in reference.targets))
-        if reference.table == old
-        else reference
-        for reference in table.references
-    )
-    return replace(table, references=references)
 
 
 def table_from_json(stored: Mapping[str, Any]) -> Table:

@@ -13,9 +13,8 @@ from .catalog import Index, Table, parents_first
 from .engines.base import Engine, StaleCatalogueError
 from .results import Result
 from .sql import define, views
-from .sql.alter import apply_alter, renamed_columns
 from .sql.bind import Binder
-from .sql.kinds import kind_of
+from .sql.parse import kind_of
 from .sql.scope import base_table, check_name, fold_name, only, shown, table_name
 
 T = TypeVar("T")
@@ -111,7 +110,7 @@ class Definitions:
     def _create_view(self, tree: exp.Create, sql: str, catalogue: dict[str, Table]) -> Result:
         view = views.view_of(tree, sql, catalogue, self._workspace)
         if view.name in catalogue:
-            views.check_altered(view.name, view, catalogue, self._workspace)
+            views.check_altered(view, catalogue, self._workspace)
             self._engine.drop_table(view.name)
         self._engine.create_table(view)
         return Result()
@@ -147,10 +146,10 @@ class Definitions:
         if name not in catalogue and tree.args.get("exists"):
             return Result()
         table = base_table(name, catalogue, self._workspace)
-        changed = apply_alter(table, tree, catalogue, self._workspace)
+        changed = define.apply_alter(table, tree, catalogue, self._workspace)
         if changed != table:
-            views.check_altered(name, changed, catalogue, self._workspace)
-            self._engine.alter_table(name, changed, renamed_columns(tree))
+            views.check_altered(changed, catalogue, self._workspace)
+            self._engine.alter_table(changed)
         return Result()
 
     def _truncate(self, tree: exp.TruncateTable) -> Result:

@@ -13,8 +13,7 @@ from sqlglot import exp
 from ..errors import SqlUnsupportedError, TooManyRowsError
 from ..graph import Graph
 from .catalog import Table
-from .sql.kinds import kind_of, target_tables
-from .sql.parse import parse
+from .sql.parse import kind_of, parse, target_tables
 from .sql.scope import fold_name
 
 GraphSource = Callable[[], Graph]

@@ -34,10 +34,9 @@ from .search.plan import plan_search
 from .sql import define
 from .sql.bind import Binder
 from .sql.bulk_rows import check_columns
-from .sql.cache import Cache, Prepared, prepare
 from .sql.expression_types import result_type
-from .sql.kinds import kind_of, target_tables
 from .sql.parameters import shape
+from .sql.parse import Cache, Prepared, kind_of, parse, target_tables
 from .sql.scope import base_table, known_table
 from .sql.statements import bind_statement
 from .transactions import Transaction, counts_as_write
@@ -135,7 +134,7 @@ class Workspace(Forking):
     def _prepare(self, sql: str) -> Prepared:
         known = self._statements.get(sql)
         if known is None:
-            known = prepare(sql)
+            known = parse(sql)
             self._statements.put(known, sql)
         return known
 

@@ -26,6 +26,7 @@ from rmem.tables.engines import postgres_changes
 from rmem.tables.engines.base import StatementPlan
 from rmem.tables.engines.postgres import PostgresEngine
 from rmem.tables.sql.bind import Binder
+from rmem.tables.sql.bulk_rows import check_columns
 from rmem.tables.sql.parse import parse
 from rmem.tables.sql.statements import bind_statement
 
@@ -132,7 +133,8 @@ def test_every_kind_of_value_comes_back_as_it_went(engine):
     table = Table("kinds", columns)
     engine.create_table(table)
     names = [column.name for column in columns]
-    assert engine.insert(table, names, [list(values.values()), [None] * len(columns)]) == 2
+    given = {name: [value, None] for name, value in zip(names, values.values(), strict=True)}
+    assert engine.insert(table, *check_columns(table, given)) == 2
     marks = ", ".join(f"${number + 1}" for number in range(len(columns)))
     engine.run(plan(f"INSERT INTO kinds VALUES ({marks})", *values.values(), table=table))
     result = engine.run(plan(f"SELECT {', '.join(f'kinds.{name}' for name in names)} FROM kinds", table=table))
@@ -150,7 +152,7 @@ def test_hidden_columns_are_not_part_of_insert_without_columns(docs):
 
 @pytest.mark.parametrize("vector", [[1.0, 2.0], [1.0, 2.0, 3.0, 4.0], [], [[1.0, 2.0, 3.0]], "{1,2,NULL}"])
 def test_a_vector_that_does_not_fit_is_refused(docs, vector):
-    with pytest.raises(SqlError, match="3 numbers"):
+    with pytest.raises(SqlError, match=r"numbers|NULL"):
         docs.run(plan("INSERT INTO docs (embedding) VALUES ($1)", vector))
     docs.run(plan("INSERT INTO docs (embedding) VALUES ($1), (NULL), ('{1,2,3}')", [0.1, 2, 3]))
     assert docs.run(plan("SELECT count(*) FROM docs")).rows == [(3,)]
@@ -273,7 +275,7 @@ def test_deletions_are_forgotten_and_late_readers_still_right(docs):
     assert followed(known, docs.changes("docs", ["title"], late.version)) == now_in(docs)
 
 
-def test_a_table_made_again_or_renamed_is_followed_by_name(docs):
+def test_a_table_made_again_is_followed_by_name(docs):
     fill(docs, "old", "older")
     seen = docs.changes("docs", ["title"], 0)
     docs.drop_table("docs")
@@ -285,23 +287,15 @@ def test_a_table_made_again_or_renamed_is_followed_by_name(docs):
     assert list(known.values()) == [("new",)]
     assert not set(known) & set(seen.rows.tolist())
 
-    seen = docs.changes("docs", ["title"], 0)
-    docs.alter_table("docs", replace(DOCS, name="papers"), {})
-    assert docs.changes("papers", ["title"], 0).values == [("new",)]
-    docs.create_table(DOCS)
-    fill(docs, "third")
-    known = followed(followed({}, seen), docs.changes("docs", ["title"], seen.version))
-    assert list(known.values()) == [("third",)]
 
-
-def test_a_column_that_is_altered_is_read_again(docs):
+def test_a_table_whose_column_was_dropped_is_read_again(docs):
     fill(docs, "1", "2")
     seen = docs.changes("docs", ["title"], 0)
-    columns = tuple(replace(c, name="heading") if c.name == "title" else c for c in DOCS.columns)
-    docs.alter_table("docs", replace(DOCS, columns=columns), {"title": "heading"})
-    found = docs.changes("docs", ["heading"], seen.version)
+    docs.alter_table(replace(DOCS, columns=tuple(column for column in DOCS.columns if column.name != "title")))
+    docs.alter_table(DOCS)
+    found = docs.changes("docs", ["title"], seen.version)
     assert found.whole
-    assert sorted(found.values) == [("1",), ("2",)]
+    assert found.values == [(None,), (None,)]
 
 
 # Statements
@@ -441,7 +435,7 @@ def test_a_user_without_all_rights_is_enough(postgres, empty_postgres_url, right
     assert titles(engine) == ["b"]
     assert engine.changes("docs", ["title"], 0).values == [("b",)]
     more = Column("more", Type(Kind.JSONB), default="'{}'")
-    engine.alter_table("docs", replace(DOCS, columns=(*DOCS.columns, more)), {})
+    engine.alter_table(replace(DOCS, columns=(*DOCS.columns, more)))
     assert engine.run(plan("SELECT docs.more FROM docs", table=engine.tables()["docs"])).rows == [({},)]
     assert [batch.rows for batch in engine.stream(plan("SELECT docs.title FROM docs"), 5)] == [[("b",)]]
     engine.drop_table("docs")

@@ -54,7 +54,7 @@ TRICKS = [
     "DROP TABLE own, {schema}.vault",
     "DROP SCHEMA {schema} CASCADE",
     "TRUNCATE {schema}.vault",
-    "ALTER TABLE {schema}.vault RENAME TO own2",
+    "ALTER TABLE {schema}.vault DROP COLUMN secret",
     "ALTER TABLE own SET SCHEMA {schema}",
     "ALTER TABLE own ADD COLUMN stolen TEXT DEFAULT (SELECT secret FROM {schema}.vault)",
     "CREATE TABLE thief AS SELECT * FROM {schema}.vault",

@@ -26,7 +26,7 @@ _LIST = f"replace(replace('{'x' * 200}', 'x', '{'y' * 200}'), 'y', '{'1,' * 500}
 _SEARCH = f"strpos({_LIST}, 'b' || {_LIST})"
 HOSTILE = {
     "ILIKE": ("SELECT $1 ILIKE $2", ["ab" * 2_000_000, "%a" + "_" * 5000 + "c"]),
-    "LIKE ESCAPE": ("SELECT $1 LIKE $2 ESCAPE '!'", ["a" * 2_000_000, "%" + "a" * 100_000 + "b%c"]),
+    "LIKE": ("SELECT $1 LIKE $2", ["a" * 2_000_000, "%" + "a" * 100_000 + "b%c"]),
     "NOT LIKE of a column": ("SELECT count(*) FROM long WHERE x NOT LIKE $1", ["%" + "a_" * 20_000 + "b%c"]),
     "LIKE of an aggregate": ("SELECT max(x) LIKE $1 FROM long", ["%" + "a_" * 20_000 + "b%c"]),
     "strpos": ("SELECT strpos($1, $2)", [HAY, NEEDLE]),
@@ -38,8 +38,8 @@ HOSTILE = {
     "other arrays": (f"SELECT a.x && b.x FROM {_NUMBERS} a, (SELECT array_agg(-g) AS x FROM generate_series(1, 300000) g) b", []),
     "JSON": (f"SELECT a.x @> a.x FROM {_JSON} a", []),
     "long JSON": (f"SELECT length(('[' || {_LIST} || '1]')::jsonb::text)", []),
-    "many divisions": ("SELECT " + "+".join(["length((a.x % a.y)::text)"] * 300) + " FROM (SELECT $1::numeric AS x, $2::numeric AS y) a", ["9" * 130_000, "7" * 65_000]),
-    "many long texts": ("SELECT " + "+".join(["length(upper($1))"] * 300), ["é" * 5_000_000]),
+    "many divisions": ("SELECT greatest(" + ", ".join(["length((a.x % a.y)::text)"] * 300) + ") FROM (SELECT $1::numeric AS x, $2::numeric AS y) a", ["9" * 130_000, "7" * 65_000]),
+    "many long texts": ("SELECT greatest(" + ", ".join(["length(upper($1))"] * 300) + ")", ["é" * 5_000_000]),
     "a CHECK": ("INSERT INTO checked (x, y) VALUES ($1, $2)", [HAY, NEEDLE]),
     "a CHECK of many divisions": ("INSERT INTO divided VALUES ($1, $2)", ["9" * 130_000, "7" * 65_000]),
     "a CHECK of an older version": ("INSERT INTO old (x, y) VALUES ($1, $2)", [HAY, NEEDLE]),
@@ -120,7 +120,6 @@ def test_a_statement_ends_with_the_process_that_sent_it(place):
     ("sql", "params", "rows"),
     [
         ("SELECT x LIKE $1, x NOT LIKE $1, x ILIKE $2 FROM (VALUES ('a_b')) v(x)", ["a%b%", "A!_B"], [(True, False, False)]),
-        ("SELECT x LIKE $1 ESCAPE '!', x NOT LIKE $1 ESCAPE '!' FROM (VALUES ('a%b')) v(x)", ["a!%_"], [(True, False)]),
         ("SELECT count(*) LIKE '%x%' FROM long", None, None),
         ("SELECT max(x) LIKE '%b%', string_agg(x, ',') NOT LIKE $1 FROM (VALUES ('abc')) v(x)", ["%z%"], [(True, True)]),
         ("SELECT strpos('abc', 'c'), split_part('a,b', ',', 2), replace('abc', 'b', ''), btrim('xax', 'x')", None, [(3, "b", "ac", "a")]),

@@ -212,7 +212,7 @@ def test_a_check_of_what_is_refused_now_is_named_and_goes_with_its_column(path):
         columns = (Column("a", Type(Kind.TEXT)), Column("b", Type(Kind.BIGINT)))
         workspace._engine.create_table(Table("t", columns, checks=(Check("t_a_check", "octet_length(a) < 9"),)))
         with pytest.raises(
-            SqlUnsupportedError, match=r'check constraint "t_a_check": octet_length\(\) is not supported'
+            SqlUnsupportedError, match=r'check constraint "t_a_check": function octet_length\(\) is not'
         ):
             workspace.query("INSERT INTO t VALUES ('x', 1)")
         assert workspace.query("SELECT * FROM t").rows == []
@@ -225,10 +225,3 @@ def test_patterns_are_offered_by_a_process_that_loads_nothing_else(path):
     sql = "SELECT 'Abc' ILIKE 'a_c', 'abc' ~ 'b', 'abc' !~* 'B', regexp_replace('abc', 'b', 'x'), regexp_match('abc', 'b')"
     done = subprocess.run([sys.executable, "-c", code, path, sql], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[(True, True, False, 'axc', ['b'])]", "")
-
-
-def test_a_sum_may_have_more_terms_than_a_call_has_arguments(path):
-    with Workspace(path) as workspace:
-        sql = f"SELECT {' + '.join(map(str, range(250)))}, {' - '.join(['1.5', *map(str, range(250))])}"
-        ((whole, exact),) = workspace.query(sql).rows
-    assert (whole, float(exact)) == (sum(range(250)), 1.5 - sum(range(250)))

@@ -81,8 +81,7 @@ def test_what_a_view_reads_is_not_dropped_or_broken(tables):
     for sql in (
         "DROP TABLE orders",
         "ALTER TABLE orders DROP COLUMN total",
-        "ALTER TABLE orders RENAME COLUMN customer TO buyer",
-        "ALTER TABLE orders RENAME TO sales",
+        "ALTER TABLE orders DROP COLUMN customer",
     ):
         with pytest.raises(ConstraintError, match='view "spent" depends on it'):
             tables.query(sql)

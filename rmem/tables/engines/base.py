@@ -157,8 +157,8 @@ class Engine(ABC):
     def drop_table(self, name: str) -> None: ...
 
     @abstractmethod
-    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
-        """Change a table to `changed`; `renamed` are new names of columns by old ones."""
+    def alter_table(self, changed: Table) -> None:
+        """Add and drop columns, so that a table becomes `changed`."""
 
     @abstractmethod
     def create_index(self, index: Index) -> None: ...

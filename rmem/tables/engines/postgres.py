@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import chain
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
@@ -21,11 +20,11 @@ from sqlglot import exp
 from ...errors import ConfigError, NoSuchTableError, SqlError, StoreBusyError
 from ...forks import Forking, new_lock, watch
 from ...stores.sql.postgres_arrays import Array, VectorDumper
-from ..catalog import Column, Index, Kind, Table, Type, follow_names
+from ..catalog import Column, Index, Kind, Table, Type
 from ..deadline import time_limit
 from ..results import Result
-from ..sql.expression_types import is_array, result_type
-from ..sql.times import Interval
+from ..sql.expression_types import NAMES, is_array, result_type
+from ..sql.times import read_interval
 from . import postgres_catalog as catalog
 from . import postgres_changes
 from .base import Engine, StaleCatalogueError, StatementPlan, TableChanges, fetch_batch, fetch_rows
@@ -34,7 +33,7 @@ from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, TablesLink
 from .postgres_render import RenderedStatement, render
-from .postgres_values import COPIED, IntervalDumper, adopt_value, copy_value, type_of
+from .postgres_values import to_driver, type_of
 
 T = TypeVar("T")
 RowBatch = Sequence[Sequence[Any]]
@@ -126,16 +125,13 @@ class PostgresEngine(Engine, Forking):
 
         self._change(work)
 
-    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+    def alter_table(self, changed: Table) -> None:
         def work(connection: Connection) -> None:
-            known = catalog.load(connection, self._tenant)
-            _all(connection, self._words.alter(known[name], changed, renamed))
-            left = {column.name for column in known[name].columns} <= {column.name for column in changed.columns}
-            catalog.change(connection, self._tenant, name, changed, same=left and changed.name == name)
-            for other in known.values():
-                followed = follow_names(other, name, changed.name, renamed)
-                if other.name != name and followed != other:
-                    catalog.save(connection, self._tenant, followed)
+            old = catalog.load(connection, self._tenant)[changed.name]
+            _all(connection, self._words.alter(old, changed))
+            if not {column.name for column in old.columns} <= {column.name for column in changed.columns}:
+                catalog.forget_changes(connection, self._tenant, changed.name)
+            catalog.save(connection, self._tenant, changed)
 
         self._change(work)
 
@@ -249,7 +245,7 @@ class PostgresEngine(Engine, Forking):
         place = self._words.place(table.name)
 
         def work(connection: Connection) -> int:
-            return _copy(connection, place, written, rows, copy_value)
+            return _copy(connection, place, written, rows)
 
         if not rows:
             return 0
@@ -263,10 +259,14 @@ class PostgresEngine(Engine, Forking):
         """Create a table with its rows in one transaction. JSONB and intervals come as text; serial columns continue
         after `numbers` and their largest value."""
         place = self._words.place(table.name)
+        spans = [column.type.kind is Kind.INTERVAL for column in table.columns]
+
+        def adopt(row: Sequence[Any]) -> list[Any]:
+            return [read_interval(value) if span and value else value for value, span in zip(row, spans, strict=True)]
 
         def work(connection: Connection) -> None:
             self._create_table(connection, table)
-            _copy(connection, place, table.columns, chain.from_iterable(batches()), adopt_value)
+            _copy(connection, place, table.columns, (adopt(row) for rows in batches() for row in rows))
             for column in table.columns:
                 if column.serial:
                     connection.execute(
@@ -318,23 +318,15 @@ def _all(connection: Connection, statements: Any) -> None:
         connection.execute(statement.encode())
 
 
-def _copy(
-    connection: Connection,
-    place: str,
-    columns: Sequence[Column],
-    rows: Iterable[Sequence[Any]],
-    convert: Callable[[Any, Kind], Any],
-) -> int:
+def _copy(connection: Connection, place: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> int:
     """Write rows with COPY; return how many."""
-    names, kinds = ", ".join(quote(column.name) for column in columns), [column.type.kind for column in columns]
+    names, kinds = ", ".join(quote(column.name) for column in columns), [NAMES[column.type.kind] for column in columns]
     with connection.cursor() as cursor:
         cursor.adapters.register_dumper(Array, VectorDumper)
-        if convert is adopt_value:  # its intervals have months, which Python's timedelta has not
-            cursor.adapters.register_dumper(Interval, IntervalDumper)
         with cursor.copy(f"COPY {place} ({names}) FROM STDIN (FORMAT binary)".encode()) as copy:
-            copy.set_types([COPIED[kind] for kind in kinds])
+            copy.set_types([kind.replace("[][]", "[]") for kind in kinds])
             for row in rows:
-                copy.write_row([convert(value, kind) for value, kind in zip(row, kinds, strict=True)])
+                copy.write_row([to_driver(value, kind) for value, kind in zip(row, kinds, strict=True)])
         return cursor.rowcount
 
 

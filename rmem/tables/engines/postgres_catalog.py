@@ -216,35 +216,12 @@ def remove_view(connection: Connection, tenant: Tenant, name: str) -> None:
     connection.execute(sql, [tenant.name, name])
 
 
-def change(connection: Connection, tenant: Tenant, name: str, changed: Table, *, same: bool) -> None:
-    """Record an ALTER TABLE. Unless the old columns are the `same`, indexes must read the table again."""
-    names = {"schema": tenant.schema, "tenant": tenant.name, "name": name, "new": changed.name}
-    numbers = "format('%%I.rmem_rows_%%s', %(schema)s::text, c.id)::regclass"
-    if changed.name != name:  # numbers go on after those of both names
-        connection.execute(
-            f"SELECT setval({numbers}, greatest(c.next_row, o.next_row, 1 + pg_sequence_last_value({numbers}))) "
-            "FROM remanence.table_catalog AS c LEFT JOIN remanence.table_catalog AS o "
-            "ON o.tenant = c.tenant AND o.name = %(new)s WHERE c.tenant = %(tenant)s AND c.name = %(name)s".encode(),
-            names,
-        )
-        connection.execute(b"DELETE FROM remanence.table_catalog WHERE tenant = %(tenant)s AND name = %(new)s", names)
-        connection.execute(
-            f"UPDATE remanence.table_catalog AS c SET name = %(new)s, next_row = pg_sequence_last_value({numbers}) "
-            "WHERE tenant = %(tenant)s AND name = %(name)s".encode(),
-            names,
-        )
-        connection.execute(
-            "INSERT INTO remanence.table_catalog (tenant, name, next_row, complete_from) SELECT tenant, %(name)s, "
-            "next_row, complete_from FROM remanence.table_catalog WHERE tenant = %(tenant)s AND name = %(new)s",
-            names,
-        )
-    if not same:
-        connection.execute(
-            f"UPDATE remanence.table_catalog SET complete_from = {_AFTER_THIS} "
-            "WHERE tenant = %(tenant)s AND name = %(new)s".encode(),
-            names,
-        )
-    save(connection, tenant, changed)
+def forget_changes(connection: Connection, tenant: Tenant, name: str) -> None:
+    """Make indexes read a table again, after a column was dropped."""
+    connection.execute(
+        f"UPDATE remanence.table_catalog SET complete_from = {_AFTER_THIS} WHERE tenant = %s AND name = %s".encode(),
+        [tenant.name, name],
+    )
 
 
 def save(connection: Connection, tenant: Tenant, table: Table) -> None:

@@ -5,7 +5,7 @@ row."""
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -118,42 +118,19 @@ class DdlBuilder:
         if index.method in _METHODS:
             yield f"DROP INDEX {self.place(index.name)}"
 
-    def alter(self, old: Table, new: Table, renamed: Mapping[str, str]) -> Iterator[str]:
-        """Build ALTER TABLE for what differs: drop keys, checks and references first, add them again, indexes last.
-        `renamed` are new names of columns by old ones."""
+    def alter(self, old: Table, new: Table) -> Iterator[str]:
+        """Build ALTER TABLE that adds and drops columns. PostgreSQL drops indexes and constraints with their column."""
         place = self.place(old.name)
-        stay = {check.name for check in old.checks} & {check.name for check in new.checks}
-        gone = [quote(check.name) for check in old.checks if check.name not in stay]
-        added = replace(new, name=old.name, checks=tuple(check for check in new.checks if check.name not in stay))
-        had, has = self._constraints(replace(old, checks=())), self._constraints(added)
-        yield from (f"ALTER TABLE {place} DROP CONSTRAINT {name}" for name in [*gone, *(had.keys() - has.keys())])
-        yield from (f"ALTER TABLE {place} {words}" for words in self._alter_columns(old, new, renamed))
+        before, after = ({column.name for column in table.columns} for table in (old, new))
+        yield from (f"ALTER TABLE {place} DROP COLUMN {quote(name)}" for name in before - after)
+        added = [column for column in new.columns if column.name not in before]
+        yield from (f"ALTER TABLE {place} ADD COLUMN {self.column(column)}" for column in added)
+        had = self._constraints(replace(old, checks=()))
+        has = self._constraints(replace(new, checks=tuple(check for check in new.checks if check not in old.checks)))
         yield from (f"ALTER TABLE {place} ADD {words}" for name, words in has.items() if name not in had)
-        if new.name != old.name:
-            if new.primary_key:
-                yield f"ALTER TABLE {place} RENAME CONSTRAINT {_key_name(old)} TO {_key_name(new)}"
-            yield f"ALTER TABLE {place} RENAME TO {quote(new.name)}"
-        before, after = ({index.name: index for index in table.indexes} for table in (old, new))
-        for name in before.keys() - after.keys():
-            yield f"DROP INDEX IF EXISTS {self.place(name)}"  # it may have gone with its column
-        for name in after.keys() - before.keys():
-            yield from self.create_index(after[name])
-
-    def _alter_columns(self, old: Table, new: Table, renamed: Mapping[str, str]) -> Iterator[str]:
-        yield from (f"RENAME COLUMN {quote(name)} TO {quote(later)}" for name, later in renamed.items())
-        before = {renamed.get(column.name, column.name): column for column in old.columns}
-        names = {column.name for column in new.columns}
-        yield from (f"DROP COLUMN {quote(name)}" for name in before if name not in names)
-        for column in new.columns:
-            known = before.get(column.name)
-            if known is None:
-                yield f"ADD COLUMN {self.column(column)}"
-                continue
-            if column.default != known.default:
-                words = "DROP DEFAULT" if column.default is None else f"SET DEFAULT {_default(column)}"
-                yield f"ALTER COLUMN {quote(column.name)} {words}"
-            if column.nullable != known.nullable:
-                yield f"ALTER COLUMN {quote(column.name)} {'DROP' if column.nullable else 'SET'} NOT NULL"
+        for index in new.indexes:
+            if index not in old.indexes:
+                yield from self.create_index(index)
 
     def guard(self, table: Table) -> Iterator[str]:
         """Build ALTER TABLE for a table of layout 1, whose checks and defaults could not be stopped."""

@@ -12,7 +12,7 @@ from sqlglot import exp
 from ..deadline import check_each
 from ..sql import functions
 from ..sql.expression_types import is_array, type_of
-from ..sql.nodes import replace_node
+from ..sql.scope import replace_node
 
 SCHEMA = "remanence_functions_1"
 """Holds the functions, which everybody may call; another number when one of them changes."""
@@ -43,6 +43,14 @@ def _text_guard(name: str, takes: str, gives: str, call: str, *, strict: bool = 
     return _Guard(name, takes, gives, f"octet_length($1)::bigint * octet_length($2) > {_BYTES}", call, strict)
 
 
+def _call_guard(key: str) -> _Guard:
+    """Return a guard of the function of a signature."""
+    signature = next(each for each in functions.scalars[key.partition("(")[0]] if each.key == key)
+    places = ", ".join(f"${at}" for at in range(1, len(signature.takes) + 1))
+    takes, strict = ", ".join(signature.takes), signature.name != "string_to_array"  # which splits at NULL
+    return _text_guard(signature.name, takes, signature.gives, f"{signature.name}({places})", strict=strict)
+
+
 def _array_guard(name: str, operator: str) -> _Guard:
     """Return a guard that refuses two arrays by the product of their lengths."""
     too_long = f"cardinality($1)::bigint * cardinality($2) > {_ELEMENTS}"
@@ -50,20 +58,14 @@ def _array_guard(name: str, operator: str) -> _Guard:
 
 
 _LIKE, _ILIKE = "like", "ilike"
+_QUADRATIC = (
+    *("strpos(text, text)", "split_part(text, text, int4)", "replace(text, text, text)"),
+    *("string_to_array(text, text)", "string_to_array(text, text, text)"),
+    *("btrim(text, text)", "ltrim(text, text)", "rtrim(text, text)"),
+)
 _READ_JSON = _Guard("read_json", "text", "jsonb", f"octet_length($1) > {_JSON_BYTES}", "$1::jsonb")
 _BY_KEY = {
-    "strpos(text, text)": _text_guard("strpos", "text, text", "integer", "strpos($1, $2)"),
-    "split_part(text, text, int4)": _text_guard("split_part", "text, text, integer", "text", "split_part($1, $2, $3)"),
-    "replace(text, text, text)": _text_guard("replace", "text, text, text", "text", "replace($1, $2, $3)"),
-    "string_to_array(text, text)": _text_guard(
-        "string_to_array", "text, text", "text[]", "string_to_array($1, $2)", strict=False
-    ),
-    "string_to_array(text, text, text)": _text_guard(
-        "string_to_array", "text, text, text", "text[]", "string_to_array($1, $2, $3)", strict=False
-    ),
-    "btrim(text, text)": _text_guard("btrim", "text, text", "text", "btrim($1, $2)"),
-    "ltrim(text, text)": _text_guard("ltrim", "text, text", "text", "ltrim($1, $2)"),
-    "rtrim(text, text)": _text_guard("rtrim", "text, text", "text", "rtrim($1, $2)"),
+    **{key: _call_guard(key) for key in _QUADRATIC},
     "@>(anyarray, anyarray)": _array_guard("array_contains", "@>"),
     "&&(anyarray, anyarray)": _array_guard("array_overlaps", "&&"),
     "@>(jsonb, jsonb)": _Guard(
@@ -158,9 +160,6 @@ def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> b
         return False
     if isinstance(pattern, _PARAMETER) and int(pattern.name) in cheap_patterns:
         return False
-    escape = node.parent if isinstance(node.parent, exp.Escape) else None
-    if escape is not None:
-        right = exp.Anonymous(this="like_escape", expressions=[right, escape.expression])
     guarded: exp.Expression = _call(_LIKE if isinstance(node, exp.Like) else _ILIKE, left, right)
     if all(isinstance(side.unnest(), (exp.Column, *_CONSTANT)) for side in (left, right)):
         sizes = [exp.Anonymous(this="octet_length", expressions=[side.copy()]) for side in (left, right)]
@@ -168,7 +167,7 @@ def _guard_like(node: exp.Like | exp.ILike, cheap_patterns: frozenset[int]) -> b
         short = exp.LTE(this=product, expression=exp.Literal.number(_BYTES))
         plain = type(node)(this=left.copy(), expression=right.copy())
         guarded = exp.Case(ifs=[exp.If(this=short, true=plain)], default=guarded)
-    replace_node(escape or node, exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
+    replace_node(node, exp.Paren(this=exp.Not(this=guarded)) if node.args.get("negate") else guarded)
     return True
 
 

@@ -8,24 +8,22 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from psycopg.types.json import Jsonb
 from sqlglot import exp, parse_one
 
 from ...errors import SqlError
 from ...stores.sql.postgres_arrays import Array
-from ..catalog import ROW, Kind
+from ..catalog import ROW
 from ..deadline import check_each
 from ..sql.dialect import EUCLIDEAN_DISTANCE, Dialect, Operator
-from ..sql.expression_types import KINDS, type_of
-from ..sql.functions import TEXT_JOINS
-from ..sql.nodes import replace_node
+from ..sql.scope import replace_node
 from .base import RowNumbers, StatementPlan, Values, pattern_parameters
 from .postgres_guards import guard, is_cheap_pattern
-from .postgres_values import to_driver
+from .postgres_values import parameter
 
 SCORE = "rmem_score"
 _KEPT = "rmem_postgres"
 _PATTERNS = "patterns"
-_LONG_CHAIN = 16  # operators
 
 
 class RenderedStatement(NamedTuple):
@@ -98,7 +96,6 @@ class _Rendering:
     def text(self) -> bytes:
         tables = [node for node in self.tree.find_all(exp.Table) if node.meta.get("table") is not None]
         self._name_columns()
-        _balance_texts(self.tree)
         guard(self.tree, self.cheap_patterns)
         nodes = list(self.tree.walk())
         self._parameters([node for node in nodes if isinstance(node, exp.Parameter | exp.Placeholder)])
@@ -139,7 +136,7 @@ class _Rendering:
         for node in check_each(nodes):
             number, kind = int(node.name), str(node.meta["type"])
             if (number, kind) not in numbers:
-                numbers[number, kind] = self._place(partial(_parameter, number=number, kind=KINDS.get(kind)))
+                numbers[number, kind] = self._place(partial(_parameter, number=number, kind=kind))
             replace_node(node, exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
 
     def _place(self, place: Place) -> int:
@@ -199,31 +196,6 @@ class _Rendering:
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
 
 
-def _balance_texts(tree: exp.Expression) -> None:
-    """Write long chains of `text || text` as shallow trees, which nest less and copy less."""
-    for node in list(tree.find_all(exp.DPipe)):
-        parts: list[exp.Expr] = []
-        left: exp.Expr = node
-        while not isinstance(node.parent, exp.DPipe) and _joins_texts(left):
-            parts.append(left.expression)
-            left = left.this
-        if len(parts) >= _LONG_CHAIN:
-            replace_node(node, _joined([left, *reversed(parts)], node.meta))
-
-
-def _joins_texts(node: exp.Expr) -> bool:
-    return isinstance(node, exp.DPipe) and node.meta["call"].key in TEXT_JOINS
-
-
-def _joined(parts: list[exp.Expr], meta: dict[str, Any]) -> exp.Expr:
-    if len(parts) == 1:
-        return parts[0] if type_of(parts[0]) == "text" else exp.Cast(this=parts[0], to=exp.DataType.build("text"))
-    middle = len(parts) // 2
-    node = exp.DPipe(this=_joined(parts[:middle], meta), expression=_joined(parts[middle:], meta), safe=False)
-    node.meta.update(meta)
-    return exp.Paren(this=node)
-
-
 def _rewrite_node(node: exp.Expr) -> None:
     """Rewrite what PostgreSQL lacks or understands differently."""
     if isinstance(node, exp.Anonymous):
@@ -239,6 +211,12 @@ def _rewrite_function(node: exp.Anonymous) -> None:
     if name == "to_jsonb" and node.expressions[0].is_string:
         # A bare text is a text here, and of no type to PostgreSQL.
         node.set("expressions", [exp.Cast(this=node.expressions[0], to=exp.DataType.build("text"))])
+    if name in ("stddev", "variance"):  # of doubles here, as `sql.functions` says
+        (argument,) = node.expressions
+        argument = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
+        cast = exp.Cast(to=exp.DataType.build("float8"))
+        replace_node(argument, cast)
+        cast.set("this", argument)
     if name == "deeplake_sync_table":  # what was written is searchable at once
         replace_node(node, exp.Cast(this=node.expressions[0], to=exp.DataType.build("text")))
 
@@ -267,8 +245,8 @@ def _row_of(alias: str) -> str:
 # What stands at a place
 
 
-def _parameter(plan: StatementPlan, *, number: int, kind: Kind | None) -> Any:
-    return to_driver(plan.parameters[number - 1], kind)
+def _parameter(plan: StatementPlan, *, number: int, kind: str) -> Any:
+    return parameter(plan.parameters[number - 1], kind)
 
 
 def _candidates(plan: StatementPlan, *, alias: str) -> Array:
@@ -281,7 +259,7 @@ def _side(plan: StatementPlan, *, number: int, alias: str, side: int) -> Array:
 
 def _by_row(plan: StatementPlan, *, number: int, alias: str) -> Any:
     rows, values = _pairs(plan, number, alias)
-    return to_driver(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
+    return Jsonb(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
 def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[RowNumbers, Values]:

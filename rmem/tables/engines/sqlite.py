@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,13 +26,12 @@ from ...forks import new_rlock
 from ...index.segments import Segment
 from ...stores.sql import cache, receipts
 from .. import deadline
-from ..catalog import ROW, Index, Table
+from ..catalog import ROW, Column, Index, Table
 from ..results import Result
 from ..sql.expression_types import result_type
 from . import sqlite_catalog as catalog
 from . import sqlite_changes as change_log
 from . import sqlite_segments as segments
-from . import sqlite_sequences as sequences
 from .base import (
     Engine,
     RowNumbers,
@@ -50,7 +49,7 @@ from .sqlite_functions import StatementState, install
 from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_patterns import is_short
 from .sqlite_storage import result_reader
-from .sqlite_writes import bulk_insert_sql, compile_write, default_sql, stored_rows
+from .sqlite_writes import bulk_insert, compile_write, default_sql, last_numbers, numbering, stored_rows
 
 if TYPE_CHECKING:
     from ..search.texts import TextColumn
@@ -171,33 +170,32 @@ class SqliteEngine(Engine):
         with self._write_transaction() as (connection, _):
             catalog.drop(connection, self._physical(connection)[name])
 
-    def alter_table(self, name: str, changed: Table, renamed: Mapping[str, str]) -> None:
+    def alter_table(self, changed: Table) -> None:
         with self._write_transaction() as (connection, state):
             tables = self._physical(connection)
-            old = tables[name]
-            physical, added = catalog.alter(connection, old, changed, renamed, tables)
+            old = tables[changed.name]
+            physical, added = catalog.alter(connection, old, changed, tables)
             if added:
-                self._fill(connection, state, physical, [column.name for column in added])
+                self._fill(connection, state, physical, added)
             install(connection, state, catalog.checks(physical)[1])
             with translate_constraints(tables):
-                catalog.finish(connection, old, physical, renamed, tables)
+                catalog.finish(connection, old, physical, added)
 
     def _fill(
-        self, connection: sqlite3.Connection, state: StatementState, physical: Physical, names: list[str]
+        self, connection: sqlite3.Connection, state: StatementState, physical: Physical, added: list[Column]
     ) -> None:
         """Fill existing rows with the defaults of new columns."""
         compiler = Compiler({})
         compiler.target = physical
-        columns = [column for column in physical.table.columns if column.name in names]
         sets = [
             f"{physical.columns[column.name]} = {default_sql(compiler, column)}"
-            for column in columns
+            for column in added
             if column.serial or column.default is not None
         ]
         if sets:
             compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
             self._prepare(connection, state, compiled)
-            with sequences.numbering(connection, state, physical):
+            with numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
     def create_index(self, index: Index) -> None:
@@ -229,23 +227,38 @@ class SqliteEngine(Engine):
     def _write(self, plan: StatementPlan) -> Result:
         with deadline.time_limit(plan.timeout), self._write_transaction() as (connection, state):
             compiled = self._compile(connection, plan)
-            target = compiled.target
-            assert target is not None
-            self._begin(connection, state, target)
-            with (
-                sequences.numbering(connection, state, target),
-                self._run_as_user(connection, state, compiled, plan) as values,
-                translate_constraints(self._physical(connection), target),
-            ):
+            with self._writing(connection, state, compiled, plan) as values:
                 cursor = connection.execute(compiled.sql, values)
                 rows = fetch_rows(cursor, plan) if compiled.columns else []
-                state.inside = True
                 (count,) = connection.execute("SELECT changes()").fetchone()
-                self._check(connection, state, target)
             self._removed |= bool(count) and not isinstance(plan.tree, exp.Insert)
             change_log.trim(connection)
-            result = _result(compiled, rows)
-            return Result(result.columns, result.types, result.rows, len(rows) if compiled.columns else count)
+            return replace(_result(compiled, rows), row_count=len(rows) if compiled.columns else count)
+
+    @contextmanager
+    def _writing(
+        self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled, plan: StatementPlan
+    ) -> Iterator[list[Any]]:
+        """Run a statement that writes, then check the CHECKs of the rows that it wrote."""
+        target = compiled.target
+        assert target is not None
+        install(connection, state, catalog.checks(target)[1])
+        state.touched = set()
+        state.highest = change_log.last(connection, target.name)
+        before = change_log.last(connection, "table_changes")
+        with (
+            numbering(connection, state, target),
+            self._run_as_user(connection, state, compiled, plan) as values,
+            translate_constraints(self._physical(connection), target),
+        ):
+            yield values
+            state.inside = True
+            if target.table.checks:
+                changed = "SELECT row FROM table_changes WHERE table_id = ? AND n > ?"
+                where = f"NEW.{ROW} > ? OR NEW.{ROW} IN ({changed})"
+                broken = catalog.broken_check(connection, target, where, (state.highest, target.id, before))
+                if broken is not None:
+                    raise broken
 
     def stream(self, plan: StatementPlan, batch_size: int) -> Iterator[Result]:
         with self._file.snapshot() as connection:
@@ -332,40 +345,10 @@ class SqliteEngine(Engine):
                 raise NoSuchTableError(f'table "{table.name}" does not exist')
             if physical.table != table:
                 raise StaleCatalogueError(table.name)
-            sql, udfs = bulk_insert_sql(physical, columns)
-            install(connection, state, udfs)
-            self._begin(connection, state, physical)
-            state.now, state.error = time.time_ns() // 1000, None
-            tables = self._physical(connection)
-            with sequences.numbering(connection, state, physical), translate_constraints(tables, physical):
-                try:
-                    connection.executemany(sql, stored_rows(physical.table, columns, rows))
-                except sqlite3.IntegrityError:
-                    raise
-                except sqlite3.Error as error:
-                    raise translate_error(error, state) from error
-                self._check(connection, state, physical)
+            compiled = bulk_insert(physical, columns)
+            with self._writing(connection, state, compiled, StatementPlan(exp.Insert())):
+                connection.executemany(compiled.sql, stored_rows(physical.table, columns, rows))
             return len(rows)
-
-    def _begin(self, connection: sqlite3.Connection, state: StatementState, target: Physical) -> None:
-        """Record the state before a statement, so that its own rows can be found."""
-        install(connection, state, catalog.checks(target)[1])
-        state.touched = set()
-        state.highest = change_log.last(connection, target.name)
-        state.change = change_log.last(connection, "table_changes")
-
-    def _check(self, connection: sqlite3.Connection, state: StatementState, target: Physical) -> None:
-        """Check the CHECKs of the rows that a statement wrote."""
-        if not target.table.checks:
-            return
-        changed = "SELECT row FROM table_changes WHERE table_id = ? AND n > ?"
-        where = f"NEW.{ROW} > ? OR NEW.{ROW} IN ({changed})"
-        try:
-            broken = catalog.broken_check(connection, target, where, (state.highest, target.id, state.change))
-        except sqlite3.Error as error:
-            raise translate_error(error, state) from error
-        if broken is not None:
-            raise broken
 
     # -- following ------------------------------------------------------------------------------------------
 
@@ -453,7 +436,7 @@ class SqliteEngine(Engine):
     def numbers(self, table: str) -> dict[str, int]:
         """Return the last number of each serial column of a table."""
         with self._file.snapshot() as connection:
-            return sequences.last_numbers(connection, self._physical(connection)[table])
+            return last_numbers(connection, self._physical(connection)[table])
 
 
 def _with_indexes(physical: Physical, indexes: tuple[Index, ...]) -> Physical:

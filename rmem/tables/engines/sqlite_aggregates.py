@@ -22,7 +22,7 @@ from ..sql.scope import fold_name
 from ..sql.times import Interval
 from .sqlite_functions import StatementState, Udf, scalar
 from .sqlite_json import as_json, json_key
-from .sqlite_numbers import divide, numeric_sqrt, select_scale
+from .sqlite_numbers import divide
 from .sqlite_storage import reader, sort_key, writer
 from .sqlite_times import interval_times
 
@@ -268,30 +268,17 @@ def _json_object_agg(call: FunctionCall, rows: CollectedRows) -> dict[str, Any] 
     return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
 
 
-def _spread(call: FunctionCall, rows: CollectedRows, *, root: bool) -> Any:
-    count = len(rows)
-    if count < 2:
-        return None
-    if call.gives == "float8":
-        return _float_spread([row[0] for row in rows], root=root)
-    total = exact_sum([Decimal(row[0]) for row in rows])
-    squares = exact_sum([EXACT.multiply(Decimal(row[0]), Decimal(row[0])) for row in rows])
-    top = EXACT.subtract(EXACT.multiply(Decimal(count), squares), EXACT.multiply(total, total))
-    if top <= 0:
-        return Decimal(0)
-    bottom = Decimal(count * (count - 1))
-    scale = select_scale(top, bottom)
-    variance = divide(top, bottom, scale)
-    return numeric_sqrt(variance, scale) if root else variance
+def _variance(rows: CollectedRows) -> float | None:
+    return float(np.var([row[0] for row in rows], ddof=1)) if len(rows) > 1 else None
 
 
-def _float_spread(values: list[float], *, root: bool) -> float:
-    variance = float(np.var(values, ddof=1))
-    return math.sqrt(variance) if root else variance
+@_aggregate("stddev")
+def _stddev(call: FunctionCall, rows: CollectedRows) -> float | None:
+    variance = _variance(rows)
+    return None if variance is None else math.sqrt(variance)
 
 
-AGGREGATES["stddev"] = lambda call, rows: _spread(call, rows, root=True)
-AGGREGATES["variance"] = lambda call, rows: _spread(call, rows, root=False)
+AGGREGATES["variance"] = lambda call, rows: _variance(rows)
 
 
 # -- OVER (…) --------------------------------------------------------------------------------------------------

@@ -5,14 +5,13 @@ contains no function or collation of ours: any program can check or copy the fil
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from ...errors import ConstraintError, SqlUnsupportedError
-from ..catalog import ROW, Column, Index, Reference, Table, follow_names, table_from_json
+from ..catalog import ROW, Column, Index, Reference, Table, table_from_json
 from ..sql.define import SEARCH, bind_check
 from ..sql.expression_types import NAMES
 from .sqlite_compile import Compiler
@@ -186,26 +185,21 @@ def drop(connection: sqlite3.Connection, physical: Physical) -> None:
 
 
 def alter(
-    connection: sqlite3.Connection,
-    physical: Physical,
-    table: Table,
-    renamed: Mapping[str, str],
-    others: dict[str, Physical],
+    connection: sqlite3.Connection, physical: Physical, table: Table, others: dict[str, Physical]
 ) -> tuple[Physical, list[Column]]:
-    """Change a table to `table`; `renamed` maps old to new column names. Return the added columns, whose defaults the
-    caller fills in."""
+    """Add and drop columns, so that a table becomes `table`. Return the added columns, whose defaults the caller fills
+    in."""
     old = physical.table
     for event in ("insert", "update"):
         connection.execute(f"DROP TRIGGER IF EXISTS rg_{physical.id}_{event}")
-    names = {renamed.get(name, name): column for name, column in physical.columns.items()}
+    names = dict(physical.columns)
     kept = {column.name for column in table.columns}
-    known = {index_name(physical, index): index for index in table.indexes}
     for index in old.indexes:
-        if index_name(physical, index) not in known:
+        if index not in table.indexes:
             drop_index(connection, physical, index)
     if old.primary_key and not table.primary_key:
         connection.execute(f"DROP INDEX IF EXISTS rk_{physical.id}")
-    referring = {renamed.get(name, name) for reference in old.references for name in reference.columns}
+    referring = {name for reference in old.references for name in reference.columns}
     for name in [name for name in names if name not in kept]:
         place = names.pop(name)
         connection.execute("DELETE FROM table_segments WHERE table_id = ? AND place = ?", (physical.id, place))
@@ -230,21 +224,13 @@ def alter(
     return Physical(physical.id, table, names), added
 
 
-def finish(
-    connection: sqlite3.Connection,
-    old: Physical,
-    physical: Physical,
-    renamed: Mapping[str, str],
-    others: dict[str, Physical],
-) -> None:
-    """Update indexes, conditions and references, after the defaults of new columns are filled in."""
-    known = {index_name(old, index) for index in old.table.indexes}
+def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, added: Sequence[Column]) -> None:
+    """Create indexes and check conditions, after the defaults of new columns are filled in."""
     for index in physical.table.indexes:
-        if index_name(physical, index) not in known:
+        if index not in old.table.indexes:
             create_index(connection, physical, index)
-    for column in physical.table.columns:
-        place = physical.columns[column.name]
-        empty = f"SELECT 1 FROM {physical.name} WHERE {place} IS NULL LIMIT 1"
+    for column in added:
+        empty = f"SELECT 1 FROM {physical.name} WHERE {physical.columns[column.name]} IS NULL LIMIT 1"
         if not column.nullable and connection.execute(empty).fetchone():
             raise ConstraintError(f'column "{column.name}" of relation "{physical.table.name}" contains null values')
     broken = broken_check(connection, physical, "true")
@@ -252,36 +238,8 @@ def finish(
         raise broken
     guard(connection, physical)
     save(connection, physical)
-    for other in others.values():
-        followed = follow_names(other.table, old.table.name, physical.table.name, renamed)
-        if other.id != old.id and followed != other.table:
-            save(connection, replace(other, table=followed))
 
 
 def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
     rows: Sequence[Any] = connection.execute(f"PRAGMA table_info({physical.name})").fetchall()
     return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)
-
-
-def constraint_error(
-    error: sqlite3.IntegrityError, tables: Mapping[str, Physical], target: Physical | None
-) -> ConstraintError:
-    """Describe a broken constraint by the names that users know; `target` is the table that is written to."""
-    message = str(error)
-    if message.startswith("rmem:null:"):
-        place = message.removeprefix("rmem:null:")
-        names = {place: name for name, place in target.columns.items()} if target is not None else {}
-        return ConstraintError(f'null value in column "{names.get(place, place)}" violates not-null constraint')
-    if message.startswith("FOREIGN KEY"):
-        return ConstraintError("insert, update or delete violates a foreign key constraint")
-    found = re.search(r"rt_(\d+)|r[ik]_(\d+)", message)
-    identifier = int(found[1] or found[2]) if found else 0
-    for physical in tables.values():
-        if physical.id == identifier:
-            names = {place: name for name, place in physical.columns.items()}
-            columns = [names[place] for place in re.findall(r"\bc\d+\b", message) if place in names]
-            which = f": ({', '.join(columns)})" if columns else ""
-            return ConstraintError(
-                f'duplicate key value violates unique constraint of table "{physical.table.name}"{which}'
-            )
-    return ConstraintError("a constraint is violated")

@@ -301,8 +301,6 @@ class Compiler:
         return f" {side + ' ' if side else ''}JOIN {relation} ON {self.expressions.sql_as(on, 'bool')}"
 
     def relation(self, node: exp.Expression) -> str:
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            return f"({self.relation(node.this)})"
         source: Source = node.meta["source"]
         self._count += 1
         alias = f"s{self._count}"

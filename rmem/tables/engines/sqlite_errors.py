@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from ...errors import RemanenceError, SqlError, StoreError
+from ...errors import ConstraintError, RemanenceError, SqlError, StoreError
 from ..deadline import timeout_error
-from .sqlite_catalog import constraint_error
 from .sqlite_functions import StatementState
 from .sqlite_layout import Physical
 
@@ -53,4 +53,28 @@ def translate_constraints(tables: Mapping[str, Physical], target: Physical | Non
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise constraint_error(error, tables, target) from None
+        raise _constraint_error(error, tables, target) from None
+
+
+def _constraint_error(
+    error: sqlite3.IntegrityError, tables: Mapping[str, Physical], target: Physical | None
+) -> ConstraintError:
+    """Describe a broken constraint by the names that users know; `target` is the table that is written to."""
+    message = str(error)
+    if message.startswith("rmem:null:"):
+        place = message.removeprefix("rmem:null:")
+        names = {place: name for name, place in target.columns.items()} if target is not None else {}
+        return ConstraintError(f'null value in column "{names.get(place, place)}" violates not-null constraint')
+    if message.startswith("FOREIGN KEY"):
+        return ConstraintError("insert, update or delete violates a foreign key constraint")
+    found = re.search(r"rt_(\d+)|r[ik]_(\d+)", message)
+    identifier = int(found[1] or found[2]) if found else 0
+    for physical in tables.values():
+        if physical.id == identifier:
+            names = {place: name for name, place in physical.columns.items()}
+            columns = [names[place] for place in re.findall(r"\bc\d+\b", message) if place in names]
+            which = f": ({', '.join(columns)})" if columns else ""
+            return ConstraintError(
+                f'duplicate key value violates unique constraint of table "{physical.table.name}"{which}'
+            )
+    return ConstraintError("a constraint is violated")

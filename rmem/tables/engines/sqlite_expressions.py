@@ -4,7 +4,6 @@ tables and aliases have names of our own, functions are those of the registry.""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +14,7 @@ from ..catalog import ROW, Type
 from ..sql import functions
 from ..sql.casts import converter
 from ..sql.dialect import Operator
-from ..sql.expression_types import INTEGERS, NUMBERS, UNKNOWN, element, type_of
+from ..sql.expression_types import INTEGERS, UNKNOWN, element, type_of
 from ..sql.expressions import ARITHMETIC, COMPARISONS
 from ..sql.functions import FunctionCall
 from ..sql.literals import read
@@ -29,7 +28,7 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
-from .sqlite_functions import MAX_ARGUMENTS, Native, natives, scalar
+from .sqlite_functions import MAX_ARGUMENTS, Native, scalar
 from .sqlite_patterns import SHORT, is_short
 from .sqlite_storage import (
     collation,
@@ -37,7 +36,6 @@ from .sqlite_storage import (
     has_limits,
     literal_sql,
     named_column,
-    sort_key,
     text_sql,
     writer,
 )
@@ -184,26 +182,8 @@ class ExpressionSql:
     def _operator(self, node: exp.Expression) -> str:
         call: FunctionCall = node.meta["call"]
         if call.key in functions.TEXT_JOINS:
-            parts, _ = _chain(node, lambda inner: inner.meta["call"].key in functions.TEXT_JOINS)
-            return "(" + " || ".join(self.sql_as(part, "text") for part in parts) + ")"
-        kind = call.gives
-        if call.takes == (kind, kind) and kind in NUMBERS and type(node) in _FOLDED:
-            parts, signs = _chain(
-                node, lambda inner: type(inner) in _FOLDED and inner.meta["call"].takes == (kind, kind)
-            )
-            if len(parts) > 2:
-                return self._long_sum(parts, signs, kind)
+            return f"({self.sql_as(node.this, 'text')} || {self.sql_as(node.expression, 'text')})"
         return self._call_sql(call, [node.this, node.expression])
-
-    def _long_sum(self, parts: list[exp.Expression], signs: list[str], kind: str) -> str:
-        """Compile a long sum as few calls, because SQLite limits the nesting of calls."""
-        found, *others = [self.sql_as(part, kind) for part in parts]
-        for start in range(0, len(others), MAX_ARGUMENTS - 1):
-            end = start + MAX_ARGUMENTS - 1
-            run = Native(_fold([natives[f"{sign}({kind}, {kind})"].run for sign in signs[start:end]]))
-            key = f"fold({''.join(signs[start:end])})"
-            found = self._variadic(key, [found, *others[start:end]], kind, kind, run)
-        return found
 
     def _call_sql(self, call: FunctionCall, arguments: list[exp.Expression]) -> str:
         items = [self.sql_as(argument, want) for argument, want in zip(arguments, call.takes, strict=True)]
@@ -241,15 +221,10 @@ class ExpressionSql:
         if isinstance(inner, exp.Query):
             assert isinstance(inner, exp.Expression)
             return f"({self.compare(node.this, kind)} {word} ({self.compiler.query(inner, [kind])}))"
-        array, items = type_of(other), self.sql(other.this)
-        if array == f"{kind}[]" and not collation(kind) and kind not in ("bytea", "float4", "float8"):
-            # The elements lie in JSON as values of a column lie in SQLite.
-            found = f"{self.sql_as(node.this, kind)} {word} (SELECT value FROM json_each({items}))"
-            return f"(CASE WHEN {items} IS NOT NULL THEN {found} END)"
-        run = partial(_is_element, sort_key(element(array)))
-        udf = scalar("= ANY", (kind, array), "bool", Native(run, strict=False))
-        text = self.compiler.call(udf, [self.sql_as(node.this, kind), items])
-        return text if word == "IN" else f"(NOT {text})"
+        value, floats = "rmem_bytes(value)" if kind == "bytea" else "value", kind in ("float4", "float8")
+        items = self.convert(self.sql(other.this), type_of(other), "float8[]" if floats else f"{kind}[]")
+        found = f"{self.compare(node.this, kind)} {word} (SELECT {value} FROM json_each({items}))"
+        return f"(CASE WHEN {items} IS NOT NULL THEN {found} END)"
 
     def _connector(self, node: exp.Connector) -> str:
         word = " AND " if isinstance(node, exp.And) else " OR "
@@ -275,27 +250,21 @@ class ExpressionSql:
         if query is not None:
             return f"({self.compare(node.this, kind)} IN ({self.compiler.query(query, [kind])}))"
         items = ", ".join(self.sql_as(item, kind) for item in node.expressions)
-        if collation(kind):
-            parts = [f"({self.compare(node.this, kind)} = {self.sql_as(item, kind)})" for item in node.expressions]
-            return self._balance(parts, " OR ")
-        return f"({self.sql_as(node.this, kind)} IN ({items}))"
+        return f"({self.compare(node.this, kind)} IN ({items}))"
 
     def _between(self, node: exp.Between) -> str:
         kind = node.meta["operand"]
-        value = self.compare(node.this, kind)
         low, high = self.sql_as(node.args["low"], kind), self.sql_as(node.args["high"], kind)
-        return f"({value} >= {low} AND {value} <= {high})"
+        return f"({self.compare(node.this, kind)} BETWEEN {low} AND {high})"
 
-    def _like(self, node: exp.Expression, escape: str = "\\") -> str:
+    def _like(self, node: exp.Expression) -> str:
         folds = isinstance(node, exp.ILike)
-        left, right, mark = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text"), text_sql(escape)
-        udf = scalar(f"{'ilike' if folds else 'like'}(text, text, text)", ("text",) * 3, "bool")
-        text = f"({left} LIKE {right} ESCAPE {mark})"
-        if folds or len(escape) != 1:
-            text = self.compiler.call(udf, [left, right, mark])
-        elif not self._is_short_pattern(node.expression.unnest()):
-            call = self.compiler.call(udf, [left, right, mark])
-            text = f"(CASE WHEN length({right}) <= {SHORT} THEN {text} ELSE {call} END)"
+        left, right = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text")
+        text = f"({left} LIKE {right} ESCAPE '\\')"
+        if folds or not self._is_short_pattern(node.expression.unnest()):
+            name = "ilike(text, text)" if folds else "like(text, text)"
+            call = self.compiler.call(scalar(name, ("text", "text"), "bool"), [left, right])
+            text = call if folds else f"(CASE WHEN length({right}) <= {SHORT} THEN {text} ELSE {call} END)"
         return f"(NOT {text})" if node.args.get("negate") else text
 
     def _is_short_pattern(self, pattern: exp.Expr) -> bool:
@@ -303,14 +272,6 @@ class ExpressionSql:
         if isinstance(pattern, exp.Parameter):
             return int(pattern.name) not in self.compiler.long_patterns
         return isinstance(pattern, exp.Literal) and is_short(pattern.this)
-
-    def _escape(self, node: exp.Escape) -> str:
-        inner = node.expression.unnest()
-        if not isinstance(inner, exp.Literal):
-            raise SqlUnsupportedError(f"ESCAPE takes a constant: {shown(node)}")
-        if len(inner.this) > 1:
-            raise SqlError("invalid escape string: it must be empty or one character")
-        return self._like(node.this, inner.this)
 
     def _case(self, node: exp.Case) -> str:
         kind = type_of(node)
@@ -365,7 +326,6 @@ class ExpressionSql:
         exp.Between: _between,
         exp.Like: _like,
         exp.ILike: _like,
-        exp.Escape: _escape,
         exp.Case: _case,
         exp.Extract: _extract,
         exp.AtTimeZone: lambda self, node: self._call_sql(node.meta["call"], [node.args["zone"], node.this]),
@@ -380,8 +340,6 @@ class ExpressionSql:
 
 
 _AS_STORED = ("<->(float4[], float4[])",)
-_FOLDED = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
-_LONGEST = 100  # arguments that a function of SQLite may have, and some left over
 
 
 def _split(items: Sequence[str]) -> list[Sequence[str]]:
@@ -389,35 +347,8 @@ def _split(items: Sequence[str]) -> list[Sequence[str]]:
     return [items[start : start + MAX_ARGUMENTS] for start in range(0, len(items) or 1, MAX_ARGUMENTS)]
 
 
-def _fold(runs: Sequence[Callable[[Any, Any], Any]]) -> Callable[..., Any]:
-    """Return the function that joins its arguments by these operators, from left to right."""
-
-    def fold(first: Any, *others: Any) -> Any:
-        for run, other in zip(runs, others, strict=True):
-            first = run(first, other)
-        return first
-
-    return fold
-
-
 _BUILD = Native(lambda *values: list(values), strict=False)
 _JOIN = Native(lambda *arrays: list(chain.from_iterable(arrays)), strict=False)
-
-
-def _chain(node: exp.Expression, same: Callable[[exp.Expression], bool]) -> tuple[list[exp.Expression], list[str]]:
-    """Split `a + b - c` into [a, b, c] and ["+", "-"]: left-associative operators of one kind."""
-    parts = [node.expression]
-    signs = [ARITHMETIC[type(node)]]
-    left = node.this
-    while len(parts) < _LONGEST:
-        inner = left.unnest()
-        if type(inner) not in ARITHMETIC or not same(inner):
-            break
-        parts.append(inner.expression)
-        signs.append(ARITHMETIC[type(inner)])
-        left = inner.this
-    parts.append(left)
-    return parts[::-1], signs[::-1]
 
 
 def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: FunctionCall) -> str:
@@ -463,12 +394,3 @@ _CALL_SQL = {
     "-(date, int4)": "({0} - {1})",
     "-(date, date)": "({0} - {1})",
 }
-
-
-def _is_element(key: Callable[[Any], Any], value: Any, items: list[Any] | None) -> bool | None:
-    """Return whether an array contains a value; None for SQL's NULL."""
-    if items is None or (value is None and items):
-        return None
-    if any(item is not None and key(item) == key(value) for item in items):
-        return True
-    return None if None in items else False

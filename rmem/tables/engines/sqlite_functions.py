@@ -71,8 +71,6 @@ class StatementState:
         self.highest = 0
         """The highest row of the table that is written to, before the statement."""
         self.touched: set[int] = set()
-        self.change = 0
-        """The last change of any table before the statement."""
         self.inside = True
         """Whether our own code runs; statements of users may touch less."""
         self.known: set[str] = set()

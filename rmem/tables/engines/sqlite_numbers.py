@@ -168,7 +168,7 @@ def _weight(value: Decimal) -> tuple[int, int]:
     return weight, int(abs(value).scaleb(-4 * weight, context=EXACT))
 
 
-def select_scale(left: Decimal, right: Decimal) -> int:
+def _quotient_scale(left: Decimal, right: Decimal) -> int:
     """Return the decimals of a quotient: at least 16 significant digits, and no fewer than its operands have."""
     weight1, first1 = _weight(left)
     weight2, first2 = _weight(right)
@@ -176,10 +176,10 @@ def select_scale(left: Decimal, right: Decimal) -> int:
     return min(max(16 - weight * 4, scale_of(left), scale_of(right), 0), 1000)
 
 
-def divide(left: Decimal, right: Decimal, scale: int | None = None) -> Decimal:
+def divide(left: Decimal, right: Decimal) -> Decimal:
     if right.is_zero():
         raise SqlError(ZERO)
-    scale = select_scale(left, right) if scale is None else scale
+    scale = _quotient_scale(left, right)
     digits = max(left.adjusted() - right.adjusted(), 0) + scale + 10
     quotient = Context(prec=digits, rounding=ROUND_DOWN).divide(left, right)
     enough = Context(prec=len(quotient.as_tuple().digits) + scale + 20)
@@ -190,15 +190,6 @@ def _check_digits(value: Decimal) -> Decimal:
     if not value.is_zero() and value.adjusted() > 131_071:
         raise SqlError("value overflows numeric format")
     return value
-
-
-def _to_scale(value: Decimal, scale: int) -> Decimal:
-    exponent = int(value.as_tuple().exponent)
-    return (
-        value
-        if exponent == -scale
-        else value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
-    )
 
 
 @native("+(numeric, numeric)")
@@ -216,7 +207,7 @@ def _multiply(left: Decimal, right: Decimal) -> Decimal:
     return _check_digits(EXACT.multiply(left, right))
 
 
-native("/(numeric, numeric)")(lambda left, right: divide(left, right))
+native("/(numeric, numeric)")(divide)
 
 
 @native("%(numeric, numeric)", "mod(numeric, numeric)")
@@ -224,7 +215,7 @@ def _numeric_remainder(left: Decimal, right: Decimal) -> Decimal:
     if right.is_zero():
         raise SqlError(ZERO)
     scale = max(scale_of(left), scale_of(right))
-    return _to_scale(EXACT.remainder(left, right), scale)
+    return EXACT.remainder(left, right).quantize(Decimal(1).scaleb(-scale), context=EXACT)
 
 
 native("negative(numeric)")(lambda value: EXACT.minus(value) if value else value)
@@ -237,8 +228,3 @@ native("round(numeric)")(lambda value: round_half_up(value, 0))
 @native("round(numeric, int4)")
 def _round_to(value: Decimal, scale: int) -> Decimal:
     return round_half_up(value, min(max(scale, -1000), 1000))
-
-
-def numeric_sqrt(value: Decimal, scale: int) -> Decimal:
-    digits = max(value.adjusted() // 2, 0) + scale + 12
-    return _to_scale(Context(prec=digits).sqrt(value), scale)

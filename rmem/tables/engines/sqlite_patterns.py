@@ -26,14 +26,14 @@ def is_short(pattern: object) -> bool:
 
 
 @lru_cache(maxsize=512)
-def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
+def like_pattern(pattern: str, folds: bool) -> Any:
     """Convert a LIKE pattern to a regular expression that never backtracks over a `%`: the first match of what follows
     is as good as any later one."""
     parts = [""]
     at = 0
     while at < len(pattern):
         sign = pattern[at]
-        if escape and sign == escape:
+        if sign == "\\":
             at += 1
             if at >= len(pattern):
                 raise SqlError("LIKE pattern must not end with escape character")
@@ -51,12 +51,12 @@ def like_pattern(pattern: str, escape: str, folds: bool) -> Any:
     return _compile(text, regex.DOTALL | (regex.IGNORECASE if folds else 0), pattern)
 
 
-native("like(text, text, text)")(lambda *given: like(*given))
-native("ilike(text, text, text)")(lambda *given: like(*given, folds=True))
+native("like(text, text)")(lambda *given: like(*given))
+native("ilike(text, text)")(lambda *given: like(*given, folds=True))
 
 
-def like(text: str, pattern: str, escape: str, *, folds: bool = False) -> bool:
-    return _run_match("match", like_pattern(pattern, escape, folds), text) is not None
+def like(text: str, pattern: str, *, folds: bool = False) -> bool:
+    return _run_match("match", like_pattern(pattern, folds), text) is not None
 
 
 _FLAGS = {"i": regex.IGNORECASE, "n": regex.MULTILINE, "x": regex.VERBOSE, "g": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def _check(count: int) -> None:
         raise SqlError(f"generate_series of more than {MAX_SERIES:,} values is not supported")
 
 
-def _times(start: int, end: int, step: Interval) -> list[int]:
+def _times(start: dt.datetime, end: dt.datetime, step: Interval) -> list[dt.datetime]:
     if step.total == 0:
         raise SqlError("step size cannot equal zero")
     found = []

@@ -20,25 +20,18 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError
-from ..catalog import Column, Type
+from ..catalog import Type
 from ..sql.casts import fit_numeric
-from ..sql.expression_types import NAMES, element, is_array, long_name
-from ..sql.json_values import decimal_text, json_text, order_key, parse_json, plain
-from ..sql.literals import read, to_float4
-from ..sql.times import (
-    Interval,
-    date_of,
-    day_number,
-    in_range,
-    instant,
-    moment,
-    time_number,
-    time_of,
-)
+from ..sql.expression_types import element, is_array
+from ..sql.json_values import decimal_text, json_text, order_key, parse_json
+from ..sql.literals import fit, to_float4
+from ..sql.times import Interval
 
 Stored = int | float | str | bytes | None
 _COUNTS = struct.Struct("<ii")
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_FIRST_DAY = dt.date(1970, 1, 1).toordinal()
 
 
 def collation(kind: str) -> str:
@@ -95,6 +88,24 @@ def _read_vectors(stored: bytes) -> list[list[float]]:
     return np.frombuffer(stored, dtype="<f4", offset=_COUNTS.size).reshape(rows, dimension).tolist()
 
 
+def _write_timestamp(value: dt.datetime) -> int:
+    return (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+
+
+def _read_timestamp(stored: int) -> dt.datetime:
+    try:
+        return _EPOCH + dt.timedelta(microseconds=stored)
+    except OverflowError:
+        raise SqlError("timestamp out of range: only the years 1 to 9999 are supported") from None
+
+
+def _read_date(stored: int) -> dt.date:
+    try:
+        return dt.date.fromordinal(stored + _FIRST_DAY)
+    except (ValueError, OverflowError):
+        raise SqlError("date out of range") from None
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -104,6 +115,11 @@ WRITERS: dict[str, Callable[[Any], Stored]] = {
     "numeric": decimal_text,
     "jsonb": json_text,
     "interval": lambda value: f"{value[0]} {value[1]} {value[2]}",
+    "timestamptz": _write_timestamp,
+    "timestamp": _write_timestamp,
+    "date": lambda value: value.toordinal() - _FIRST_DAY,
+    "time": lambda value: (dt.datetime.combine(_EPOCH, value) - _EPOCH) // _MICROSECOND,
+    "uuid": str,
     "float4[]": _write_vector,
     "float4[][]": _write_vectors,
     "float4": to_float4,
@@ -113,9 +129,16 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "numeric": Decimal,
     "jsonb": parse_json,
     "interval": lambda stored: Interval(*map(int, stored.split())),
+    "timestamptz": lambda stored: _read_timestamp(stored).replace(tzinfo=dt.UTC),
+    "timestamp": _read_timestamp,
+    "date": _read_date,
+    "time": lambda stored: _read_timestamp(stored).time(),
+    "uuid": UUID,
     "float4[]": lambda stored: np.frombuffer(stored, dtype="<f4").tolist(),
     "float4[][]": _read_vectors,
 }
+ITEMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {"bytea": (bytes.hex, bytes.fromhex)}
+"""How the items of arrays are written and read that JSON does not have."""
 
 
 @lru_cache(maxsize=512)
@@ -123,11 +146,7 @@ def writer(kind: str) -> Callable[[Any], Stored]:
     """Return a function from plain to stored values of a type. It never gets None."""
     if kind in WRITERS or not is_array(kind):
         return WRITERS.get(kind, _same)
-    inner = writer(element(kind))
-    if element(kind) == "bytea":
-        return lambda value: json.dumps([None if item is None else item.hex() for item in value])
-    if inner is _same:
-        return lambda value: json.dumps(value, ensure_ascii=False)
+    inner = ITEMS[element(kind)][0] if element(kind) in ITEMS else writer(element(kind))
     return lambda value: json.dumps([None if item is None else inner(item) for item in value], ensure_ascii=False)
 
 
@@ -136,15 +155,8 @@ def reader(kind: str) -> Callable[[Any], Any]:
     """Return a function from stored to plain values of a type. It never gets None."""
     if kind in READERS or not is_array(kind):
         return READERS.get(kind, _same)
-    inner = reader(element(kind))
-    if element(kind) == "bytea":
-        return lambda stored: [None if item is None else bytes.fromhex(item) for item in json.loads(stored)]
-    if inner is _same:
-        return json.loads
+    inner = ITEMS[element(kind)][1] if element(kind) in ITEMS else reader(element(kind))
     return lambda stored: [None if item is None else inner(item) for item in json.loads(stored)]
-
-
-# -- stored values to those of a Result ----------------------------------------------------------------------
 
 
 def _delta(stored: str) -> dt.timedelta:
@@ -157,118 +169,24 @@ def _delta(stored: str) -> dt.timedelta:
         raise SqlError("an interval is too long to be answered") from None
 
 
-_RESULTS: dict[str, Callable[[Any], Any]] = {
-    "bool": bool,
-    "numeric": Decimal,
-    "jsonb": json.loads,
-    "float4": float,
-    "float8": float,
-    "timestamptz": lambda stored: _EPOCH + dt.timedelta(microseconds=stored),
-    "timestamp": moment,
-    "date": date_of,
-    "time": time_of,
-    "interval": _delta,
-    "uuid": UUID,
-    "float4[]": READERS["float4[]"],
-    "float4[][]": _read_vectors,
-}
+_RESULTS: dict[str, Callable[[Any], Any]] = {"jsonb": json.loads, "float4": float, "float8": float, "interval": _delta}
 
 
 @lru_cache(maxsize=512)
 def result_reader(kind: str) -> Callable[[Any], Any] | None:
     """Return a function from stored values to those of a Result; None if they are the same."""
-    if kind in _RESULTS or not is_array(kind):
-        return _RESULTS.get(kind)
-    inner = result_reader(element(kind))
-    if inner is None or element(kind) == "bytea":
-        return reader(kind)
-    return lambda stored: [None if item is None else inner(item) for item in json.loads(stored)]
-
-
-# -- callers' values to stored ones ----------------------------------------------------------------------------
+    if kind in _RESULTS:
+        return _RESULTS[kind]
+    inner = result_reader(element(kind)) if is_array(kind) and kind not in READERS else None
+    if inner is not None:
+        return lambda stored: [None if item is None else inner(item) for item in json.loads(stored)]
+    read = reader(kind)
+    return None if read is _same else read
 
 
 def stored_value(value: Any, kind: str) -> Stored:
-    """Convert a caller's value (a parameter, or one of a bulk insert) to its stored form."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return writer(kind)(read(value, kind)) if kind != "text" else value
-    if kind == "jsonb":
-        return json_text(plain(value))
-    if is_array(kind):
-        return _stored_array(value, kind)
-    if isinstance(value, (list, tuple, dict, np.ndarray)):
-        raise SqlError(f"a {type(value).__name__} cannot become {long_name(kind)}")
-    converter = _INCOMING.get(kind)
-    if converter is not None:
-        return converter(value)
-    return writer(kind)(value)
-
-
-def _stored_array(value: Any, kind: str) -> Stored:
-    if kind in ("float4[]", "float4[][]"):
-        return stored_vector(value, kind)
-    if not isinstance(value, (list, tuple, np.ndarray)):
-        raise SqlError(f"a value of type {long_name(kind)} must be a list, got {type(value).__name__}")
-    inner = element(kind)
-    items = value.tolist() if isinstance(value, np.ndarray) else value
-    return writer(kind)([None if item is None else plain_item(item, inner) for item in items])
-
-
-def plain_item(item: Any, kind: str) -> Any:
-    """Convert one element of a caller's list to its plain form."""
-    if isinstance(item, str):
-        return read(item, kind)
-    expected: dict[str, tuple[type, ...]] = {
-        "text": (str,),
-        "int2": (int,),
-        "int4": (int,),
-        "int8": (int,),
-        "float4": (int, float),
-        "float8": (int, float),
-        "numeric": (int, Decimal),
-    }
-    if kind in expected and (isinstance(item, bool) or not isinstance(item, expected[kind])):
-        raise SqlError(f"an element of {long_name(kind)}[] cannot be {type(item).__name__}")
-    stored = stored_value(item, kind)
-    return None if stored is None else reader(kind)(stored)
-
-
-def stored_vector(value: Any, kind: str) -> bytes:
-    """Convert vectors to 32-bit floats; refuse non-finite numbers."""
-    try:
-        with np.errstate(over="ignore"):  # what is too large becomes infinity, and is refused below
-            data = np.asarray(value, dtype="<f4")
-    except (TypeError, ValueError, OverflowError):
-        raise SqlError("a vector must be a list of numbers") from None
-    depth = 1 if kind == "float4[]" else 2
-    if data.size == 0 and depth == 1:
-        return b""
-    if data.ndim != depth:
-        raise SqlError(f"a value of type {kind} must be a list of {'numbers' if depth == 1 else 'vectors'}")
-    if not np.isfinite(data).all():
-        raise SqlError("a vector may not hold NaN or infinity")
-    return data.tobytes() if depth == 1 else _COUNTS.pack(*data.shape) + data.tobytes()
-
-
-def _timestamp(value: Any) -> int:
-    if isinstance(value, dt.datetime):
-        return in_range(instant(value))
-    return day_number(value) * 86_400_000_000
-
-
-_INCOMING: dict[str, Callable[[Any], Stored]] = {
-    "timestamptz": _timestamp,
-    "timestamp": _timestamp,
-    "date": lambda value: day_number(value.date() if isinstance(value, dt.datetime) else value),
-    "time": time_number,
-    "interval": lambda value: f"0 {value.days} {value.seconds * 1_000_000 + value.microseconds}",
-    "uuid": str,
-    "numeric": lambda value: decimal_text(value if isinstance(value, Decimal) else Decimal(value)),
-    "float8": float,
-    "float4": lambda value: to_float4(float(value)),
-}
+    """Convert a caller's value to its stored form."""
+    return None if value is None else writer(kind)(fit(value, kind))
 
 
 class named_column:
@@ -304,21 +222,6 @@ def fit_limits(stored: Any, limits: Type, column: str) -> Any:
         where = f'column "{column}"' if column else "a cast"
         raise SqlError(f"{where} takes vectors of dimension {limits.dimension}, got {len(stored) // 4}")
     return stored
-
-
-def bulk_writer(column: Column) -> Callable[[Any], Stored]:
-    """Return a function from checked values of a bulk insert to stored ones."""
-    kind, limits, name = NAMES[column.type.kind], column.type, column.name
-
-    def write(value: Any) -> Stored:
-        if kind == "float4[]" and isinstance(value, np.ndarray) and value.dtype == np.float32 and value.ndim == 1:
-            stored: Stored = value.astype("<f4", copy=False).tobytes()
-        else:
-            stored = stored_value(value, kind)
-        return fit_limits(stored, limits, name) if limited else stored
-
-    limited = has_limits(limits)
-    return write
 
 
 # -- order -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Compute with dates, times and intervals, on the numbers of `sql.times`."""
+"""Compute with dates, times and intervals."""
 
 from __future__ import annotations
 
@@ -10,47 +10,37 @@ from typing import Any
 
 from ...errors import SqlError
 from ..sql.functions import check_unit
-from ..sql.times import (
-    DAY,
-    HOUR,
-    MINUTE,
-    SECOND,
-    Interval,
-    date_of,
-    day_number,
-    in_range,
-    to_local,
-    to_utc,
-)
+from ..sql.times import DAY, HOUR, MINUTE, SECOND, Interval, at_midnight, zone_of
 from .sqlite_functions import native
 
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
 
-def add_interval(micros: int, interval: Interval, sign: int = 1) -> int:
+
+def add_interval(moment: dt.datetime, interval: Interval, sign: int = 1) -> dt.datetime:
     """Add an interval to a timestamp: months first, then days, then time."""
-    if interval.months:
-        days, rest = divmod(micros, DAY)
-        date = date_of(days)
-        months = date.year * 12 + date.month - 1 + sign * interval.months
-        year, month = divmod(months, 12)
-        if not 1 <= year <= 9999:
-            raise SqlError("timestamp out of range")
-        day = min(date.day, calendar.monthrange(year, month + 1)[1])
-        micros = day_number(dt.date(year, month + 1, day)) * DAY + rest
-    return in_range(micros + sign * (interval.days * DAY + interval.micros))
+    try:
+        if interval.months:
+            year, month = divmod(moment.year * 12 + moment.month - 1 + sign * interval.months, 12)
+            day = min(moment.day, calendar.monthrange(year, month + 1)[1])
+            moment = moment.replace(year=year, month=month + 1, day=day)
+        return moment + sign * dt.timedelta(interval.days, microseconds=interval.micros)
+    except (ValueError, OverflowError):
+        raise SqlError("timestamp out of range: only the years 1 to 9999 are supported") from None
 
 
 for _kind in ("timestamp", "timestamptz"):
     native(f"+({_kind}, interval)")(lambda value, interval: add_interval(value, interval))
     native(f"+(interval, {_kind})")(lambda interval, value: add_interval(value, interval))
     native(f"-({_kind}, interval)")(lambda value, interval: add_interval(value, interval, -1))
-native("+(date, interval)")(lambda days, interval: add_interval(days * DAY, interval))
-native("+(interval, date)")(lambda interval, days: add_interval(days * DAY, interval))
-native("-(date, interval)")(lambda days, interval: add_interval(days * DAY, interval, -1))
+native("+(date, interval)")(lambda day, interval: add_interval(at_midnight(day), interval))
+native("+(interval, date)")(lambda interval, day: add_interval(at_midnight(day), interval))
+native("-(date, interval)")(lambda day, interval: add_interval(at_midnight(day), interval, -1))
 
 
 @native("-(timestamp, timestamp)", "-(timestamptz, timestamptz)")
-def _between(left: int, right: int) -> Interval:
-    days, rest = _split(left - right, DAY)
+def _between(left: dt.datetime, right: dt.datetime) -> Interval:
+    days, rest = _split((left - right) // _MICROSECOND, DAY)
     return Interval(0, days, rest)
 
 
@@ -102,38 +92,31 @@ def _nearest(value: float) -> float:
 
 
 _CLOCK_FIELDS = ("hour", "minute", "second")
+_DATE_FIELDS: dict[str, Callable[[dt.date], int]] = {
+    "year": lambda day: day.year,
+    "quarter": lambda day: (day.month + 2) // 3,
+    "month": lambda day: day.month,
+    "week": lambda day: day.isocalendar()[1],
+    "day": lambda day: day.day,
+    "dow": lambda day: day.isoweekday() % 7,
+    "isodow": dt.date.isoweekday,
+    "doy": lambda day: day.timetuple().tm_yday,
+}
 
 
 def field(name: str, value: Any, kind: str) -> Decimal:
     """Return a field as EXTRACT does."""
     if kind == "interval":
         return _interval_field(name, value)
-    if kind == "date" and name in _CLOCK_FIELDS:
-        raise SqlError(f'unit "{name}" not supported for type date')
-    if kind == "time":
-        if name not in (*_CLOCK_FIELDS, "epoch"):
-            raise SqlError(f'unit "{name}" not supported for type time')
-        days, clock = 0, value
-    else:
-        days, clock = divmod(value * DAY if kind == "date" else value, DAY)
-    if name == "epoch":
-        return Decimal(days * 86_400) if kind == "date" else _micros(days * DAY + clock)
-    if name in _CLOCK_FIELDS:
-        return _clock_field(name, clock)
-    date = date_of(days)
-    _, week, weekday = date.isocalendar()
-    return Decimal(
-        {
-            "year": date.year,
-            "quarter": (date.month + 2) // 3,
-            "month": date.month,
-            "week": week,
-            "day": date.day,
-            "dow": weekday % 7,
-            "isodow": weekday,
-            "doy": date.timetuple().tm_yday,
-        }[name]
-    )
+    if name in _DATE_FIELDS and kind != "time":
+        return Decimal(_DATE_FIELDS[name](value))
+    if (kind == "date" and name in _CLOCK_FIELDS) or name in _DATE_FIELDS:
+        raise SqlError(f'unit "{name}" not supported for type {kind}')
+    if kind == "date":
+        return Decimal((value - _EPOCH.date()).days * 86_400)
+    moment = dt.datetime.combine(_EPOCH, value) if kind == "time" else value.replace(tzinfo=None)
+    micros = (moment - _EPOCH) // _MICROSECOND
+    return _micros(micros) if name == "epoch" else _clock_field(name, micros % DAY)
 
 
 def _micros(value: int) -> Decimal:
@@ -170,29 +153,34 @@ for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
 
 # -- truncating ------------------------------------------------------------------------------------------------
 
-_PARTS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
+_MIDNIGHT = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0}
+_ZEROED = {
+    "second": {"microsecond": 0},
+    "minute": {"second": 0, "microsecond": 0},
+    "hour": {"minute": 0, "second": 0, "microsecond": 0},
+    "day": _MIDNIGHT,
+    "week": _MIDNIGHT,
+    "month": {"day": 1, **_MIDNIGHT},
+    "quarter": {"day": 1, **_MIDNIGHT},
+    "year": {"month": 1, "day": 1, **_MIDNIGHT},
+}
 
 
-def truncate(name: str, micros: int) -> int:
+@native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")
+def _truncate(name: str, moment: dt.datetime) -> dt.datetime:
     name = name.lower()
     check_unit("date_trunc", name)
-    if name in _PARTS:
-        return micros - micros % _PARTS[name]
-    days = micros // DAY
-    date = date_of(days)
     if name == "week":
-        return (days - date.weekday()) * DAY
-    month = {"month": date.month, "quarter": (date.month - 1) // 3 * 3 + 1, "year": 1}[name]
-    return day_number(dt.date(date.year, month, 1)) * DAY
+        moment -= dt.timedelta(moment.weekday())
+    if name == "quarter":
+        moment = moment.replace(month=(moment.month - 1) // 3 * 3 + 1, day=1)
+    return moment.replace(**_ZEROED[name])  # type: ignore[arg-type]
 
 
-native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")(truncate)
-
-
-native("timezone(text, timestamptz)")(lambda zone, value: to_local(value, zone))
-native("timezone(text, timestamp)")(lambda zone, value: to_utc(value, zone))
+native("timezone(text, timestamptz)")(lambda zone, value: value.astimezone(zone_of(zone)).replace(tzinfo=None))
+native("timezone(text, timestamp)")(lambda zone, value: value.replace(tzinfo=zone_of(zone)).astimezone(dt.UTC))
 
 
 @native("to_timestamp(float8)")
-def _to_timestamp(seconds: float) -> int:
-    return in_range(round(seconds * SECOND))
+def _to_timestamp(seconds: float) -> dt.datetime:
+    return add_interval(_EPOCH.replace(tzinfo=dt.UTC), Interval(0, 0, round(seconds * SECOND)))

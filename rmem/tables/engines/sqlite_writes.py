@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sqlglot import exp
 
 from ...errors import SqlUnsupportedError
-from ..catalog import ROW, Column, Table
+from ..catalog import ROW, Column, Kind, Table
 from ..sql.define import bind_value
 from ..sql.expression_types import NAMES
 from ..sql.scope import Source
 from .sqlite_compile import Compiler
-from .sqlite_functions import Udf
+from .sqlite_functions import StatementState
 from .sqlite_layout import Compiled, Physical, Placed, index_key
-from .sqlite_storage import bulk_writer
+from .sqlite_storage import fit_limits, has_limits, writer
 
 
 def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
@@ -145,8 +147,8 @@ def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:
     return f"{head}DELETE FROM {physical.name} WHERE {ROW} IN ({inside}){_returning_sql(compiler, tree, physical)}"
 
 
-def bulk_insert_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, list[Udf]]:
-    """Compile an INSERT of rows with these columns; return it with the functions of the other columns' defaults."""
+def bulk_insert(physical: Physical, columns: Sequence[str]) -> Compiled:
+    """Compile an INSERT of rows with these columns."""
     compiler = Compiler({})
     compiler.target = physical
     filled = [
@@ -157,16 +159,53 @@ def bulk_insert_sql(physical: Physical, columns: Sequence[str]) -> tuple[str, li
     values = [f"?{at}" for at in range(1, len(columns) + 1)]
     values += [default_sql(compiler, column) for column in filled]
     names = [physical.columns[name] for name in [*columns, *(column.name for column in filled)]]
-    sql = f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
-    return sql, list(compiler.udfs.values())
+    return compiler.finish(f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})")
 
 
 def stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    """Convert rows to the values that the file holds."""
+    """Convert rows of plain values, with JSONB as text, to the values that the file holds."""
     writers = []
     for name in columns:
         column = table.column(name)
         assert column is not None
-        writers.append(bulk_writer(column))
+        writers.append(_column_writer(column))
     for row in rows:
         yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
+
+
+def _column_writer(column: Column) -> Callable[[Any], Any]:
+    write = str if column.type.kind is Kind.JSONB else writer(NAMES[column.type.kind])
+    if not has_limits(column.type):
+        return write
+    return lambda value: fit_limits(write(value), column.type, column.name)
+
+
+# -- the numbers of serial columns: none is given again, whichever rows are deleted -----------------------------------
+
+_READ = 'SELECT "column", last FROM table_sequences WHERE table_id = ?'
+_SAVE = (
+    'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
+    'ON CONFLICT (table_id, "column") DO UPDATE SET last = max(last, excluded.last)'
+)
+
+
+def last_numbers(connection: sqlite3.Connection, physical: Physical) -> dict[str, int]:
+    """Return the last number of each serial column of a table."""
+    names = {stored: name for name, stored in physical.columns.items()}
+    found = connection.execute(_READ, (physical.id,))
+    return {names[stored]: last for stored, last in found if stored in names}
+
+
+@contextmanager
+def numbering(connection: sqlite3.Connection, state: StatementState, physical: Physical) -> Iterator[None]:
+    """Number the rows that a statement writes."""
+    serial = [physical.columns[column.name] for column in physical.table.columns if column.serial]
+    if not serial:
+        yield
+        return
+    before = dict.fromkeys(serial, 0) | dict(connection.execute(_READ, (physical.id,)).fetchall())
+    state.sequences = dict(before)
+    yield
+    state.inside = True
+    given = [(physical.id, name, last) for name, last in state.sequences.items() if last != before[name]]
+    connection.executemany(_SAVE, given)

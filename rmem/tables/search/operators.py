@@ -25,7 +25,7 @@ from ..sql.sources import SourceNodes, real_table, stands_alone
 
 COSINE, BM25, MAXSIM, HYBRID = "cosine", "bm25", "maxsim", "hybrid"
 RECORD = "deeplake_hybrid_record"
-_FUNCTIONS = {"cosine_similarity": Kind.VECTOR, "bm25_similarity": Kind.TEXT}
+_FUNCTIONS = ("cosine_similarity", "bm25_similarity")
 _FORMS = {Kind.VECTOR: COSINE, Kind.TEXT: BM25, Kind.VECTORS: MAXSIM}
 _BRACKETS = str.maketrans("{}", "[]")
 
@@ -85,11 +85,8 @@ def is_search(node: exp.Expr) -> bool:
 def read_operator(node: exp.Expr, known: SourceNodes) -> SearchOperator:
     """Check an operator of a bound statement."""
     if isinstance(node, exp.Anonymous):
-        name = node.name.lower()
-        if len(node.expressions) != 2:
-            raise SqlError(f"{name}() takes a column and a query, got {len(node.expressions)} arguments")
         left, right = node.expressions
-        return _read_column_search(left, right, known, shown=f"{name}()", only=_FUNCTIONS[name])
+        return _read_column_search(left, right, known, shown=f"{node.name.lower()}()")
     left, right = _bare(node.this), node.expression
     if isinstance(left, exp.Tuple):
         return _read_hybrid(left, _bare(right), known)
@@ -98,9 +95,7 @@ def read_operator(node: exp.Expr, known: SourceNodes) -> SearchOperator:
     return _read_column_search(left, right, known, shown=SIMILARITY)
 
 
-def _read_column_search(
-    left: exp.Expr, right: exp.Expr, known: SourceNodes, *, shown: str, only: Kind | None = None
-) -> SearchOperator:
+def _read_column_search(left: exp.Expr, right: exp.Expr, known: SourceNodes, *, shown: str) -> SearchOperator:
     left, right = _bare(left), _bare(right)
     if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
         left, right = right, left
@@ -108,30 +103,21 @@ def _read_column_search(
         raise SqlUnsupportedError(f"{shown} needs a column of a table, got {_shown(left)}")
     table, column = _column(left, shown, known)
     kind = column.type.kind
-    if kind not in _FORMS or only not in (None, kind):
-        expected = "FLOAT4[], TEXT or FLOAT4[][]" if only is None else only.upper()
+    if kind not in _FORMS:
+        expected = "FLOAT4[], TEXT or FLOAT4[][]"
         raise SqlError(f"{shown} searches columns of type {expected}; {table.name}.{column.name} is {kind.upper()}")
     return SearchOperator(_FORMS[kind], left.table, table, (column,), shown, (_query(right),))
 
 
 def _read_hybrid(record: exp.Tuple, right: exp.Expr, known: SourceNodes) -> SearchOperator:
-    if not _is_record(right) or len(right.expressions) not in (2, 4):
-        raise SqlError(
-            f"(vector column, text column) {SIMILARITY} needs {RECORD}(vector, words) or "
-            f"{RECORD}(vector, words, weight of the vector, weight of the words), got {_shown(right)}"
-        )
     parts = [part for part in map(_bare, record.expressions) if isinstance(part, exp.Column)]
     if len(parts) != 2 or len(record.expressions) != 2:
         raise SqlError(f"{SIMILARITY} with {RECORD}() needs (vector column, text column), got {_shown(record)}")
     (table, vector), (_, text) = (_column(part, SIMILARITY, known) for part in parts)
-    kinds = vector.type.kind, text.type.kind
     if parts[0].table != parts[1].table:
         raise SqlError(f"both columns of {_shown(record)} must be of the same table")
-    if kinds != (Kind.VECTOR, Kind.TEXT):
-        raise SqlError(
-            f"{SIMILARITY} with {RECORD}() needs (FLOAT4[], TEXT); "
-            f"{_shown(record)} is ({kinds[0].upper()}, {kinds[1].upper()})"
-        )
+    if (vector.type.kind, text.type.kind) != (Kind.VECTOR, Kind.TEXT):
+        raise SqlError(f"{SIMILARITY} with {RECORD}() needs columns of type (FLOAT4[], TEXT), got {_shown(record)}")
     query = tuple(map(_query, right.expressions))
     return SearchOperator(HYBRID, parts[0].table, table, (vector, text), f"{RECORD}()", query)
 

@@ -17,8 +17,8 @@ from ..deadline import check_each
 from ..engines.base import RowNumbers
 from ..sql.dialect import Dialect
 from ..sql.functions import aggregates
-from ..sql.nodes import replace_node
-from ..sql.sources import real_table, source_nodes, sources
+from ..sql.scope import replace_node
+from ..sql.sources import SourceNodes, column_expression, first_select, real_table, source_nodes, sources
 from .indexes import ColumnIndex, SearchIndexes
 from .operators import (
     BM25,
@@ -33,7 +33,6 @@ from .operators import (
     read_operator,
     whole,
 )
-from .order import order_best_first, target
 from .scores import CosineScores, HybridScores, MaxSimScores, NoScores, SearchScores, TextScores
 from .texts import TextColumn
 from .vectors import VectorsColumn
@@ -105,7 +104,7 @@ def plan_search(tree: exp.Expression) -> SearchPlan | None:
         return None
     tree = tree.copy()
     known = source_nodes(tree)
-    order_best_first(tree, known)
+    _order_best_first(tree, known)
     nodes = [node for node in tree.walk(prune=is_search) if is_search(node)]
     numbers: dict[tuple[str, str], int] = {}
     operators: list[SearchOperator] = []
@@ -225,7 +224,7 @@ def _leading_score(tree: exp.Expr) -> tuple[int, str] | None:
     order = tree.args.get("order")
     if not isinstance(tree, exp.Select) or not isinstance(order, exp.Order) or _gathers(tree):
         return None
-    found = _score_of(target(order.expressions[0]))
+    found = _score_of(_target(order.expressions[0]))
     return found if found and found[1] in {source.alias_or_name for source in sources(tree)} else None
 
 
@@ -321,3 +320,40 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.And):
         return _conjuncts(node.this) + _conjuncts(node.expression)
     return [node]
+
+
+# Best first
+
+_DEEP = 32
+
+
+def _order_best_first(tree: exp.Expr, known: SourceNodes) -> None:
+    """Order by a similarity without ASC or DESC means the highest first, and NULL scores come last."""
+    for ordered in tree.find_all(exp.Ordered):
+        what = _origin(_target(ordered), known)
+        if is_search(what) and ordered.args.get("desc") is None:
+            ordered.set("desc", True)
+        if ordered.args.get("desc") and not ordered.meta.get("nulls") and any(map(is_search, what.walk())):
+            ordered.set("nulls_first", False)
+
+
+def _target(ordered: exp.Ordered) -> exp.Expr:
+    """Return what is ordered by: the expression, or the SELECT item that a name or number refers to."""
+    what = ordered.this
+    place = what.meta.get("output")
+    query = ordered.parent.parent if ordered.parent is not None else None
+    select = first_select(query) if place is not None and query is not None else None
+    found: exp.Expr = what if select is None else select.expressions[place].unalias()
+    return found
+
+
+def _origin(node: exp.Expr, known: SourceNodes) -> exp.Expr:
+    """Return the expression behind brackets, casts and the columns of subqueries."""
+    for _ in range(_DEEP):
+        inner = node.this if isinstance(node, exp.Paren | exp.Cast) else None
+        if isinstance(node, exp.Column) and node.table:
+            inner = column_expression(node, known)
+        if not isinstance(inner, exp.Expr):
+            break
+        node = inner
+    return node

@@ -3,7 +3,7 @@ as recall has for memories; the original vectors are then read from the table fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -222,7 +222,7 @@ class VectorColumn:
     def change(self, gone: RowNumbers, rows: RowNumbers, values: Sequence[Any]) -> None:
         """Apply deleted rows and current rows. Rows with the same vector are kept."""
         with self.lock:
-            arrays = [as_vector(value) for value in values]
+            arrays = [_as_vector(value) for value in values]
             sizes = np.array([-1 if array is None else array.size for array in arrays], np.int64)
             prints = np.array([fingerprint(array) for array in arrays], np.uint64)
             same = self._drop_changed(gone, rows, prints)
@@ -240,7 +240,7 @@ class VectorColumn:
         """Drop rows that are deleted or have another vector; return whether there were any."""
         with self.lock:
             dead = sum(group.slots.dead for group in self._groups.values())
-            self._drop_changed(gone, rows, np.array([fingerprint(as_vector(value)) for value in values], np.uint64))
+            self._drop_changed(gone, rows, np.array([fingerprint(_as_vector(value)) for value in values], np.uint64))
             return sum(group.slots.dead for group in self._groups.values()) > dead
 
     def _drop_changed(self, gone: RowNumbers, rows: RowNumbers, prints: Prints) -> npt.NDArray[np.bool_]:
@@ -329,7 +329,7 @@ class VectorsColumn:
         with self.lock:
             self._stacked = None
             stay = np.flatnonzero(~np.isin(self._rows, np.concatenate([gone, rows])))
-            matrices = [as_vectors(value) for value in values]
+            matrices = [_as_vectors(value) for value in values]
             kept = [at for at, matrix in enumerate(matrices) if matrix is not None]
             self._rows = np.concatenate([self._rows[stay], rows[kept]])
             self._held = [self._held[at] for at in stay.tolist()]
@@ -368,30 +368,14 @@ class Stacked:
         return total
 
 
-def as_vector(value: Any) -> Vector | None:
-    """Convert a vector from an engine: numbers, an array, or little-endian float32 bytes."""
+def _as_vector(value: Any) -> Vector | None:
+    """Convert a vector from an engine: numbers or an array."""
+    return None if value is None else np.asarray(value, np.float32).reshape(-1)
+
+
+def _as_vectors(value: Any) -> Matrix | None:
+    """Convert the vectors of one row; None if NULL or not finite."""
     if value is None:
         return None
-    if isinstance(value, bytes | bytearray | memoryview):
-        return np.frombuffer(value, "<f4")
-    if isinstance(value, np.ndarray):
-        return value.astype(np.float32, copy=False).reshape(-1)
-    return _floats(value)
-
-
-def as_vectors(value: Any) -> Matrix | None:
-    """Convert the vectors of one row; None if NULL, of different lengths, or not finite."""
-    if value is None:
-        return None
-    if isinstance(value, np.ndarray):
-        matrix: Matrix = value.astype(np.float32, copy=False)
-    else:
-        lines = [_floats(line) for line in value]
-        if len({line.size for line in lines}) > 1:
-            return None
-        matrix = np.stack(lines) if lines else np.empty((0, 0), np.float32)
-    return matrix if matrix.ndim == 2 and np.isfinite(matrix).all() else None
-
-
-def _floats(values: Iterable[Any]) -> Vector:
-    return np.array([np.nan if number is None else number for number in values], np.float32)
+    matrix: Matrix = np.asarray(value, np.float32) if len(value) else np.empty((0, 0), np.float32)
+    return matrix if np.isfinite(matrix).all() else None

@@ -18,9 +18,9 @@ from .dialect import Dialect
 from .expression_types import UNKNOWN, common, type_of
 from .expressions import Expressions
 from .group_by import check_distinct, check_grouping
-from .names import output_name
 from .relations import Relations
 from .scope import NameScope, fold_name, identifier, only, shown, unsupported
+from .sources import first_select
 
 BoundColumns = tuple[tuple[str, str], ...]
 """Names and types of what a query gives."""
@@ -28,12 +28,7 @@ BoundColumns = tuple[tuple[str, str], ...]
 
 MAX_RESULTS = 1664
 """Columns of an answer, as in PostgreSQL; SQLite has 2,000."""
-_GROUPINGS: dict[type[exp.Expr], str] = {
-    exp.Rollup: "ROLLUP",
-    exp.Cube: "CUBE",
-    exp.GroupingSets: "GROUPING SETS",
-    exp.Tuple: "a row in GROUP BY",
-}
+_GROUPINGS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 
 
 class Binder:
@@ -226,9 +221,8 @@ class Binder:
             self._group_key(key, node, scope)
 
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: NameScope) -> None:
-        for kind, words in _GROUPINGS.items():
-            if isinstance(key, kind):
-                raise unsupported(words)
+        if isinstance(key, _GROUPINGS):
+            raise unsupported(f"GROUP BY {shown(key)}")
         at = self._place(key, len(node.expressions), "GROUP BY")
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             name = fold_name(key.this)
@@ -365,3 +359,30 @@ class Binder:
                 self.expressions.use_own_type(item)
             kinds = [type_of(item) for item in items]
         return common(kinds, "VALUES")
+
+
+# -- names of columns -------------------------------------------------------------------------------------------
+
+_NAMED: dict[type[exp.Expr], str] = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.Extract: "extract",
+    exp.AtTimeZone: "timezone",
+    exp.Exists: "exists",
+    exp.Array: "array",
+    exp.Case: "case",
+}
+
+
+def output_name(node: exp.Expr) -> str:
+    """Name a result column that has no alias, as PostgreSQL names most of them."""
+    if isinstance(node, (exp.Alias, exp.Column)):
+        return str(node.alias_or_name)
+    if isinstance(node, exp.Anonymous):
+        return str(node.meta.get("name") or node.name.lower())
+    if isinstance(node, (exp.Paren, exp.Window, exp.Filter, exp.Bracket, exp.Cast)):
+        return output_name(node.this)
+    if isinstance(node, exp.Subquery):
+        select = first_select(node)
+        return output_name(select.expressions[0]) if select is not None else "column1"
+    return _NAMED.get(type(node), "?column?")

@@ -60,8 +60,8 @@ class Calls(Predicates):
         return call.gives
 
     def _hybrid(self, node: exp.Anonymous, scope: NameScope) -> str:
-        if not 2 <= len(node.expressions) <= 4:
-            raise SqlError("deeplake_hybrid_record takes (vector, text, vector weight, text weight)")
+        if len(node.expressions) not in (2, 4):
+            raise SqlError("deeplake_hybrid_record takes (vector, text) or (vector, text, vector weight, text weight)")
         for argument, want in zip(node.expressions, ("float4[]", "text", "float8", "float8"), strict=False):
             found = self.bind(argument, scope, want)
             if not (is_implicit(found, want) or (is_array(found) and is_array(want))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
@@ -15,7 +16,7 @@ from ..catalog import Type
 from .expression_types import INTEGERS, NUMBERS, element, is_array, long_name
 from .json_values import decimal_text, json_text, type_name
 from .literals import EXACT, in_limits, read, to_float4
-from .times import DAY, clock_text, date_of, interval_text, timestamp_text
+from .times import at_midnight, interval_text, time_text, timestamp_text
 
 
 def float_text(value: float, *, single: bool = False) -> str:
@@ -46,15 +47,13 @@ def text_of(value: Any, kind: str) -> str:
 
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "text": str,
-    "uuid": str,
     "numeric": decimal_text,
     "float8": float_text,
     "float4": lambda value: float_text(value, single=True),
     "jsonb": json_text,
-    "timestamptz": lambda value: timestamp_text(value, zoned=True),
-    "timestamp": lambda value: timestamp_text(value, zoned=False),
-    "date": lambda value: date_of(value).isoformat(),
-    "time": clock_text,
+    "timestamptz": timestamp_text,
+    "timestamp": timestamp_text,
+    "time": time_text,
     "interval": interval_text,
     "bytea": lambda value: f"\\x{value.hex()}",
 }
@@ -81,14 +80,8 @@ def _array_item(item: Any, kind: str) -> str:
 
 def round_half_up(value: Decimal, scale: int) -> Decimal:
     """Round half away from zero, as numeric does."""
-    if scale >= 0:
-        return value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
-    return (
-        value.scaleb(scale, context=EXACT)
-        .quantize(Decimal(1), rounding=ROUND_HALF_UP, context=EXACT)
-        .scaleb(-scale, context=EXACT)
-        .quantize(Decimal(1), context=EXACT)
-    )
+    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
+    return rounded if scale >= 0 else rounded.quantize(Decimal(1), context=EXACT)
 
 
 def fit_numeric(value: Decimal, limits: Type) -> Decimal:
@@ -170,14 +163,14 @@ _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("float4", "float8"): float,
     ("float8", "numeric"): lambda value: float_to_numeric(value, 15),
     ("float4", "numeric"): lambda value: float_to_numeric(value, 6),
-    ("date", "timestamp"): lambda value: value * DAY,
-    ("date", "timestamptz"): lambda value: value * DAY,
-    ("timestamp", "timestamptz"): lambda value: value,
-    ("timestamptz", "timestamp"): lambda value: value,
-    ("timestamp", "date"): lambda value: value // DAY,
-    ("timestamptz", "date"): lambda value: value // DAY,
-    ("timestamp", "time"): lambda value: value % DAY,
-    ("timestamptz", "time"): lambda value: value % DAY,
+    ("date", "timestamp"): at_midnight,
+    ("date", "timestamptz"): lambda value: at_midnight(value, dt.UTC),
+    ("timestamp", "timestamptz"): lambda value: value.replace(tzinfo=dt.UTC),
+    ("timestamptz", "timestamp"): lambda value: value.replace(tzinfo=None),
+    ("timestamp", "date"): dt.datetime.date,
+    ("timestamptz", "date"): dt.datetime.date,
+    ("timestamp", "time"): dt.datetime.time,
+    ("timestamptz", "time"): dt.datetime.time,
     ("jsonb", "bool"): _json_bool,
 }
 for _kind in INTEGERS:

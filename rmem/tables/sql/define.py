@@ -1,4 +1,4 @@
-"""Apply CREATE TABLE and CREATE INDEX to the catalogue, checked before any engine sees them."""
+"""Apply CREATE TABLE, CREATE INDEX and ALTER TABLE to the catalogue, checked before any engine sees them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ...errors import SqlError, SqlUnsupportedError
+from ...errors import SqlError, SqlUnsupportedError, TableExistsError
 from ..catalog import Check, Column, Index, Kind, Reference, Table, quote_identifier
 from .bind import Binder
 from .dialect import Dialect
 from .expression_types import NAMES, long_name, read_type, result_type
 from .parse import parse
-from .scope import NameScope, Source, base_table, check_name, fold_name, missing_column, only, shown, table_name
+from .scope import (
+    NameScope,
+    Source,
+    base_table,
+    check_name,
+    fold_name,
+    missing_column,
+    only,
+    shown,
+    table_name,
+    unsupported,
+)
 
 MAX_COLUMNS = 1000
 _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
@@ -77,26 +88,29 @@ class Builder:
         self.checks: list[tuple[str, str, exp.Expression]] = []
         self.references: list[tuple[str, tuple[str, ...], exp.Reference]] = []
 
-    def add(self, item: exp.Expression, constraint: str = "") -> None:
+    def add(self, item: exp.Expression, constraint: str = "", own: tuple[str, ...] = ()) -> None:
+        """Add a column or a constraint; `own` is the column that the constraint was written behind."""
         if isinstance(item, exp.ColumnDef):
             self.column(item)
         elif isinstance(item, exp.Constraint):
             only(item, "this", "expressions")
             for inner in item.expressions:
                 self.add(inner, check_name(fold_name(item.this), "constraint"))
-        elif isinstance(item, exp.PrimaryKey):
-            self._key(tuple(_name_of(column) for column in item.expressions))
+        elif isinstance(item, exp.PrimaryKey | exp.PrimaryKeyColumnConstraint):
+            self._key(own or tuple(_name_of(column) for column in item.expressions))
         elif isinstance(item, exp.UniqueColumnConstraint):
             names = item.this.expressions if isinstance(item.this, exp.Schema) else []
             if item.args.get("nulls"):
                 raise SqlUnsupportedError("UNIQUE NULLS NOT DISTINCT is not supported")
-            self.uniques.append((constraint, tuple(_name_of(column) for column in names)))
+            self.uniques.append((constraint, own or tuple(_name_of(column) for column in names)))
         elif isinstance(item, exp.CheckColumnConstraint):
-            self.checks.append((constraint, "", item.this))
+            self.checks.append((constraint, "".join(own), item.this))
         elif isinstance(item, exp.ForeignKey):
             only(item, "expressions", "reference")
             columns = tuple(_name_of(column) for column in item.expressions)
             self.references.append((constraint, columns, item.args["reference"]))
+        elif isinstance(item, exp.Reference):
+            self.references.append((constraint, own, item))
         else:
             raise SqlUnsupportedError(f"{shown(item)} is not supported in CREATE TABLE")
 
@@ -134,22 +148,11 @@ class Builder:
             if column.serial:
                 raise SqlError(f'multiple default values specified for column "{column.name}"')
             return replace(column, default=default_text(kind.this, column))
-        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
-            self._key((column.name,))
-        elif isinstance(kind, exp.UniqueColumnConstraint):
-            if kind.args.get("nulls"):
-                raise SqlUnsupportedError("UNIQUE NULLS NOT DISTINCT is not supported")
-            self.uniques.append((constraint, (column.name,)))
-        elif isinstance(kind, exp.CheckColumnConstraint):
-            self.checks.append((constraint, column.name, kind.this))
-        elif isinstance(kind, exp.Reference):
-            self.references.append((constraint, (column.name,), kind))
-        elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+        if isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
             if column.type.kind not in (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT):
                 raise SqlError("identity column type must be smallint, integer, or bigint")
             return replace(column, serial=True, nullable=False)
-        else:
-            raise SqlUnsupportedError(f'column "{column.name}": {shown(kind)} is not supported')
+        self.add(kind, constraint, (column.name,))
         return column
 
     def table(self) -> Table:
@@ -363,3 +366,74 @@ def _resolve_search_index(
     if given is not None and not (given.isdecimal() and dimensions & {None, int(given)}):
         raise SqlError(f"dimension must be that of the column, got {given!r}")
     return SEARCH, unique, left
+
+
+# -- ALTER TABLE ------------------------------------------------------------------------------------------------
+
+
+def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    """Return the table after an ALTER TABLE."""
+    only(tree, "this", "kind", "exists", "actions")
+    actions = tree.args["actions"]
+    dropped = {
+        fold_name(node.this) for action in actions if isinstance(action, exp.Drop) for node in action.args["tables"]
+    }
+    if any(fold_name(action.this) in dropped for action in actions if isinstance(action, exp.ColumnDef)):
+        raise unsupported("ALTER TABLE that drops and adds one column", "Use two statements")
+    for action in actions:
+        table = _apply_action(table, action, catalogue, workspace)
+    return table
+
+
+def _apply_action(table: Table, action: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    if isinstance(action, exp.ColumnDef):
+        return _add_column(table, action, catalogue, workspace)
+    if isinstance(action, exp.Drop):
+        return _drop_columns(table, action, catalogue)
+    raise unsupported(f"ALTER TABLE … {shown(action)}", "ADD COLUMN, UPDATE and DROP COLUMN change a column")
+
+
+def _add_column(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], workspace: str) -> Table:
+    name = fold_name(action.this)
+    if table.column(name) is not None:
+        if action.args.get("exists"):
+            return table
+        raise TableExistsError(f'column "{name}" of relation "{table.name}" already exists')
+    builder = Builder(table.name, catalogue, workspace)
+    column = builder.column(action)
+    if builder.key:
+        raise SqlUnsupportedError("ADD COLUMN … PRIMARY KEY is not supported")
+    if len(table.columns) >= MAX_COLUMNS:
+        raise SqlError(f"a table may have {MAX_COLUMNS} columns")
+    return builder.add_constraints(replace(table, columns=(*table.columns, column)))
+
+
+def _drop_columns(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
+    if action.args.get("kind") != "COLUMN":
+        raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
+    for node in action.args["tables"]:
+        name = fold_name(node.this)
+        if table.column(name) is None:
+            if action.args.get("exists"):
+                continue
+            raise missing_column(name, table)
+        if len(table.columns) == 1:
+            raise SqlUnsupportedError(f'table "{table.name}" must keep at least one column')
+        for other in catalogue.values():
+            for reference in other.references:
+                if reference.table == table.name and name in reference.targets:
+                    raise SqlError(f'cannot drop column "{name}": constraint "{reference.name}" depends on it')
+        checks = tuple(check for check in table.checks if name not in _columns_of(check))
+        table = replace(
+            table,
+            columns=tuple(column for column in table.columns if column.name != name),
+            primary_key=() if name in table.primary_key else table.primary_key,
+            indexes=tuple(index for index in table.indexes if name not in index.columns),
+            checks=checks,
+            references=tuple(reference for reference in table.references if name not in reference.columns),
+        )
+    return table
+
+
+def _columns_of(check: Check) -> set[str]:
+    return {fold_name(column.this) for column in parse(f"SELECT {check.condition}").tree.find_all(exp.Column)}

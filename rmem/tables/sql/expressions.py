@@ -25,9 +25,8 @@ from .expression_types import (
     type_of,
 )
 from .literals import read
-from .nodes import replace_node
 from .parameters import integer_type, parameter_type
-from .scope import NameScope, fold_name, identifier, only, shown, unsupported
+from .scope import NameScope, fold_name, identifier, only, replace_node, shown, unsupported
 from .times import zone_of
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -50,22 +49,8 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
 _OF_JSON = ("->", "->>", "#>", "#>>", "@>", "?", "?|", "?&")
-_NAMES: dict[type[exp.Expr], str] = {
-    exp.Collate: "COLLATE",
-    exp.Localtime: "LOCALTIME",
-    exp.Localtimestamp: "LOCALTIMESTAMP",
-    exp.WithinGroup: "WITHIN GROUP",
-    exp.SimilarTo: "SIMILAR TO",
-    exp.Overlaps: "OVERLAPS",
-    exp.BitwiseAnd: "operator &",
-    exp.BitwiseOr: "operator |",
-    exp.BitwiseXor: "operator #",
-    exp.BitwiseNot: "operator ~",
-    exp.BitwiseLeftShift: "operator <<",
-    exp.BitwiseRightShift: "operator >>",
-}
-"""What PostgreSQL calls the nodes that statements may hold and that are refused."""
 MAX_DIMENSIONS = 6  # of an array, as in PostgreSQL
+MAX_OPERATORS = 30  # each the operand of the next
 
 
 class Expressions(Calls):
@@ -84,7 +69,7 @@ class Expressions(Calls):
         else:
             branch = self._BRANCHES.get(kind)
             if branch is None:
-                raise SqlUnsupportedError(f"{unsupported(_NAMES.get(kind, kind.__name__))}: {shown(node)}")
+                raise unsupported(shown(node))
             found = branch(self, node, scope)
         node.meta["type"] = found
         if want is not None:
@@ -185,7 +170,10 @@ class Expressions(Calls):
         call = self._choose_operator(op, left, right)
         self.adapt(node.this, call.takes[0])
         self.adapt(node.expression, call.takes[1])
-        node.meta["call"] = call
+        depth = 1 + max(side.unnest().meta.get("depth", 0) for side in (node.this, node.expression))
+        if depth > MAX_OPERATORS:
+            raise SqlError(f"an expression may have {MAX_OPERATORS} operators in a row; use brackets, or concat()")
+        node.meta.update(call=call, depth=depth)
         return call.gives
 
     def _choose_operator(self, op: str, left: str, right: str) -> functions.FunctionCall:
@@ -296,7 +284,6 @@ class Expressions(Calls):
         exp.Between: Calls._between,
         exp.Like: Calls._like,
         exp.ILike: Calls._like,
-        exp.Escape: Calls._escape,
         exp.Case: Calls._case,
         exp.Extract: _extract,
         exp.AtTimeZone: _at_time_zone,

@@ -50,7 +50,7 @@ count() int8; count(any) int8; sum(int2) int8; sum(int4) int8; sum(int8) numeric
 sum(float*) float*; sum(interval) interval; avg(exact*) numeric; avg(float*) float8; avg(interval) interval
 min(ordered*) ordered*; max(ordered*) ordered*; bool_and(bool) bool; bool_or(bool) bool; string_agg(text, text) text
 array_agg(anyelement) anyelement[]; jsonb_agg(any) jsonb; jsonb_object_agg(any, any) jsonb
-stddev(exact*) numeric; stddev(float*) float8; variance(exact*) numeric; variance(float*) float8
+stddev(float8) float8; variance(float8) float8
 """
 
 WINDOWS = """
@@ -67,31 +67,6 @@ unnest(anyarray) anyelement; jsonb_array_elements(jsonb) jsonb; jsonb_array_elem
 jsonb_object_keys(jsonb) text; jsonb_each(jsonb) record; jsonb_each_text(jsonb) record
 """
 
-POSTGRES_ONLY = frozenset(
-    """
-    acos acosd age any_value array_cat array_dims array_fill array_lower array_ndims array_positions array_prepend
-    array_replace array_sample array_shuffle array_to_json array_upper ascii asin atan atan2 bit_and bit_count
-    bit_length bit_or bit_xor cbrt ceiling char_length character_length chr clock_timestamp convert_from convert_to
-    corr cos cosh cot covar_pop covar_samp cume_dist current_setting date_add date_bin date_part date_subtract decode
-    degrees div encode erf every factorial format gcd generate_subscripts get_bit grouping initcap isfinite json_agg
-    json_array_elements json_array_elements_text json_array_length json_build_array json_build_object json_each
-    json_each_text json_extract_path json_extract_path_text json_object json_object_agg json_object_keys
-    json_populate_record json_strip_nulls json_to_recordset json_typeof jsonb_exists jsonb_extract_path
-    jsonb_extract_path_text jsonb_insert jsonb_object jsonb_path_exists jsonb_path_query jsonb_path_query_array
-    jsonb_path_query_first jsonb_populate_record jsonb_pretty jsonb_strip_nulls jsonb_to_record jsonb_to_recordset
-    justify_days justify_hours justify_interval lcm log log10 lpad make_date make_interval make_time make_timestamp
-    make_timestamptz md5 min_scale mode normalize nth_value num_nonnulls num_nulls octet_length overlay parse_ident
-    percent_rank percentile_cont percentile_disc pg_sleep pg_typeof pi pow quote_ident quote_literal quote_nullable
-    radians range_agg regexp_count regexp_instr regexp_like regexp_matches regexp_split_to_array regexp_split_to_table
-    regexp_substr regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat
-    reverse row_to_json rpad scale setseed sha224 sha256 sha384 sha512 sign similarity sin sinh statement_timestamp
-    stddev_pop stddev_samp string_to_table tan tanh timeofday to_ascii to_char to_date to_hex to_json to_number
-    to_tsquery to_tsvector transaction_timestamp translate trim_array trim_scale trunc ts_rank unistr uuidv4 uuidv7
-    var_pop var_samp width_bucket xmlagg
-    """.split()
-)
-"""Functions of PostgreSQL that are refused by name."""
-
 _INSTEAD = {
     "ceiling": "ceil", "char_length": "length", "character_length": "length", "clock_timestamp": "now",
     "date_part": "extract", "every": "bool_and", "pow": "power", "row_to_json": "to_jsonb",
@@ -104,25 +79,20 @@ def unknown_function(name: str) -> SqlUnsupportedError:
     """Return the error for an unlisted function."""
     instead = _INSTEAD.get(name, name.replace("json_", "jsonb_", 1) if name.startswith("json_") else "")
     known = instead in scalars or instead in aggregates or instead in sets or instead == "extract"
-    if name in POSTGRES_ONLY and not known:
-        return unsupported(f"{name}()")
-    if name in POSTGRES_ONLY:
-        return SqlUnsupportedError(f"{name}() is not supported here; use {instead}()")
-    return SqlUnsupportedError(f"function {name}() is not supported")
+    hint = f"use {instead}()" if known else "docs/tables.md lists the functions that there are"
+    return SqlUnsupportedError(f"function {name}() is not supported here; {hint}")
 
 
 _TRUNCATED = frozenset("second minute hour day week month quarter year".split())
 _UNITS = {"date_trunc": _TRUNCATED, "extract": _TRUNCATED | {"epoch", "dow", "isodow", "doy"}}
-_POSTGRES_UNITS = frozenset("century decade isoyear julian microseconds millennium milliseconds timezone".split())
 
 
 def check_unit(function: str, unit: str) -> None:
     """Refuse an unknown field of a time."""
     known = _UNITS[function]
-    if unit in _POSTGRES_UNITS or (unit in _UNITS["extract"] and unit not in known):
-        raise unsupported(f'unit "{unit}" of {function}()')
     if unit not in known:
-        raise SqlError(f'unit "{unit}" of {function}() is not known; there are {", ".join(sorted(known))}')
+        instead = f"There are {', '.join(sorted(known))}"
+        raise SqlUnsupportedError(f'unit "{unit}" of {function}() is not supported here. {instead}')
 
 
 SET_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {

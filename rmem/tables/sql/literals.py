@@ -1,10 +1,12 @@
-"""Parse texts as values of a type, with PostgreSQL's errors: what `'2024-01-05'::date` means.
+"""Convert texts and Python's values to the plain values of a type, with PostgreSQL's errors: what `'2024-01-05'::date`
+means, and what a parameter or a value of a bulk insert is.
 
-Inside statements a value has a plain form: whole numbers are int, numeric is Decimal, timestamps, dates and times are
-the numbers of `times`, JSONB is parsed, arrays are lists, UUIDs are text."""
+A plain value is what a Result holds, but for JSONB, which is parsed without rounding, and intervals, which are
+`times.Interval`."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -13,11 +15,12 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import SqlError, SqlUnsupportedError
 from .expression_types import element, is_array, long_name
-from .json_values import parse_json
-from .times import read_date, read_interval, read_time, read_timestamp
+from .json_values import check_text, parse_json, plain
+from .times import Interval, at_midnight, read_interval, read_time, read_timestamp
 
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
 _INTEGER = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(?:_\d+)*)\s*$", re.I)
@@ -114,11 +117,11 @@ def _bool(text: str) -> bool:
     raise SqlError(f'invalid input syntax for type boolean: "{text}"')
 
 
-def _uuid(text: str) -> str:
+def _uuid(text: str) -> UUID:
     try:
         if re.fullmatch(r"\s*\{?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}\}?\s*", text) is None:
             raise ValueError
-        return str(UUID(text.strip()))
+        return UUID(text.strip())
     except ValueError:
         raise SqlError(f'invalid input syntax for type uuid: "{text}"') from None
 
@@ -145,7 +148,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "jsonb": parse_json,
     "timestamptz": lambda text: read_timestamp(text, zoned=True),
     "timestamp": lambda text: read_timestamp(text, zoned=False),
-    "date": read_date,
+    "date": lambda text: read_timestamp(text, zoned=False, kind="date").date(),
     "time": read_time,
     "interval": read_interval,
     "uuid": _uuid,
@@ -174,16 +177,7 @@ def _read_bracketed(body: str, kind: str) -> list[Any]:
         value = parse_json(body)
     except SqlError:
         raise SqlError(f'malformed vector: "{body[:100]}"') from None
-    return vector(value) if kind == "float4[]" else [vector(row) for row in value]
-
-
-def vector(value: Any) -> list[Any]:
-    """Check a list of finite numbers and round it to single precision; None is allowed only in an array of a query."""
-    if not isinstance(value, list) or any(
-        isinstance(item, bool) or not isinstance(item, (int, float, Decimal)) for item in value
-    ):
-        raise SqlError("a vector must be a list of numbers")
-    return [to_float4(float(item)) for item in value]
+    return vector(value, kind).tolist()  # type: ignore[no-any-return]
 
 
 _TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|([^{},"\\]+))', re.S)
@@ -212,3 +206,90 @@ def _items(tokens: Iterator[re.Match[str]], kind: str, wrong: SqlError) -> list[
         if following[1] == "}":
             return found
     raise wrong
+
+
+# -- callers' values -------------------------------------------------------------------------------------------
+
+
+def fit(value: Any, kind: str) -> Any:
+    """Return a caller's value, which is not None, as a plain value of a type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        check_text(value, "the text")
+        value = read(value, kind)
+        return vector(value, kind) if kind in ("float4[]", "float4[][]") else value
+    if kind == "jsonb":
+        return plain(value)
+    if kind in ("float4[]", "float4[][]"):
+        return vector(value, kind)
+    if is_array(kind):
+        if not isinstance(value, (list, tuple, np.ndarray)):
+            raise SqlError(f"expected a list, got {type(value).__name__}")
+        items = value.tolist() if isinstance(value, np.ndarray) else value
+        return [None if item is None else fit(item, element(kind)) for item in items]
+    classes, words, convert = _GIVEN[kind]
+    if not isinstance(value, classes) or isinstance(value, bool) != (kind == "bool"):
+        raise SqlError(f"expected {words}, got {type(value).__name__}")
+    if value != value or (isinstance(value, Decimal) and not value.is_finite()):
+        raise SqlError(f"expected a finite number, got {value}")
+    return convert(value)
+
+
+def vector(value: Any, kind: str) -> npt.NDArray[np.float32]:
+    """Return a vector or several vectors in single precision; refuse what is no finite number."""
+    depth = kind.count("[]")
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinity, and is refused below
+            data = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise SqlError("expected a list of numbers") from None
+    if data.ndim != depth and data.size:
+        raise SqlError(f"expected a list of {'numbers' if depth == 1 else 'vectors of one dimension'}")
+    if not np.isfinite(data).all():
+        raise SqlError("a vector may not hold NULL, NaN or infinity")
+    return data
+
+
+def _to_integer(kind: str) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        if value != value // 1:
+            raise SqlError(f"expected a whole number, got {value}")
+        return in_limits(int(value), kind)
+
+    return convert
+
+
+def _to_numeric(value: Any) -> Decimal:
+    if isinstance(value, float) and math.isinf(value):
+        raise SqlError(f"expected a finite number, got {value}")
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _to_timestamp(value: Any) -> dt.datetime:
+    """Return a time in UTC; naive ones count as UTC."""
+    if not isinstance(value, dt.datetime):
+        return at_midnight(value, dt.UTC)
+    return value.astimezone(dt.UTC) if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
+
+
+_GIVEN: dict[str, tuple[tuple[type, ...], str, Callable[[Any], Any]]] = {
+    **{kind: ((int, float), "a whole number", _to_integer(kind)) for kind in LIMITS},
+    "text": ((str,), "a text", str),
+    "bool": ((bool,), "true or false", bool),
+    "float4": ((int, float, Decimal), "a number", lambda value: to_float4(float(value))),
+    "float8": ((int, float, Decimal), "a number", float),
+    "numeric": ((int, float, Decimal), "a number", _to_numeric),
+    "timestamptz": ((dt.date,), "a time", _to_timestamp),
+    "timestamp": ((dt.date,), "a time", lambda value: _to_timestamp(value).replace(tzinfo=None)),
+    "date": ((dt.date,), "a date", lambda value: value.date() if isinstance(value, dt.datetime) else value),
+    "time": ((dt.time,), "a time of day", lambda value: value.replace(tzinfo=None)),
+    "interval": (
+        (dt.timedelta,),
+        "a span of time",
+        lambda value: Interval(0, value.days, value.seconds * 1_000_000 + value.microseconds),
+    ),
+    "uuid": ((UUID,), "a UUID", lambda value: value),
+    "bytea": ((bytes, bytearray, memoryview), "bytes", bytes),
+}
+"""The classes of values that fit a type, what they are called, and how they become plain."""

@@ -16,7 +16,7 @@ from sqlglot import exp
 from ...errors import SqlError
 from .expression_types import UNKNOWN
 from .json_values import check_text
-from .nodes import replace_node
+from .scope import replace_node
 
 MAX_PARAMETERS = 60_000
 
@@ -27,6 +27,8 @@ class Parameters:
 
     names: tuple[str, ...] = ()
     count: int = 0
+    unused: int = 0
+    """A number below `count` that the statement does not use."""
 
     def values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         """Return the values by number; the error names what is missing or superfluous."""
@@ -51,6 +53,8 @@ class Parameters:
             if params:
                 raise SqlError(f"parameter {next(iter(params))!r} was given, but the statement has no :name parameters")
             params = []
+        if self.unused:
+            raise SqlError(f"the statement has a parameter ${self.count}, but it does not use ${self.unused}")
         values = list(params or [])
         if len(values) != self.count:
             raise SqlError(
@@ -81,10 +85,7 @@ def number_parameters(tree: exp.Expression) -> Parameters:
             raise SqlError(f"parameters are written $1, $2 …, got ${parameter.name[:20]}")
         used.add(int(digits))
     count = max(used, default=0)
-    for number in range(1, count + 1):
-        if number not in used:
-            raise SqlError(f"the statement has a parameter ${count}, but it does not use ${number}")
-    return Parameters(count=count)
+    return Parameters(count=count, unused=next((number for number in range(1, count) if number not in used), 0))
 
 
 def _kind(value: Any) -> str:

@@ -1,39 +1,66 @@
 """Parse one statement of PostgreSQL's dialect. Refuse what cannot be parsed, or is too long or too deep; `bind` decides
-what is allowed."""
+what is allowed. Say of what kind a statement is and what it writes to, for access checks."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Generic, TypeVar
 
+from cachetools import LRUCache
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
-from .dialect import Dialect
-from .distances import rewrite_cosine_distances
-from .nodes import replace_node
-from .scope import unsupported
+from ...forks import new_lock
+from .dialect import COSINE_DISTANCE, Dialect, Operator
+from .parameters import Parameters, number_parameters
+from .scope import fold_name, replace_node, unsupported
 
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
 MAX_TOKENS = 2_000_000
+_CACHED = 512  # statements
+_LONGEST_CACHED = 20_000  # characters of one
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
-class ParsedStatement:
-    """A parsed statement: its tree, and whether it is an EXPLAIN."""
+class Prepared:
+    """A parsed statement. Its tree is shared: copy it before changing it."""
 
     tree: exp.Expression
-    explain: bool = False
+    explain: bool
+    parameters: Parameters
 
 
-def parse(sql: str) -> ParsedStatement:
+class Cache(Generic[T]):
+    """A cache of statements; the first part of a key is the text. Parsing and binding take longer than running most
+    statements. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._items: LRUCache[tuple[Hashable, ...], T] = LRUCache(_CACHED)
+        self._lock = new_lock()
+
+    def get(self, sql: str, *more: Hashable) -> T | None:
+        with self._lock:
+            return self._items.get((sql, *more))
+
+    def put(self, item: T, sql: str, *more: Hashable) -> None:
+        if len(sql) <= _LONGEST_CACHED:
+            with self._lock:
+                self._items[sql, *more] = item
+
+
+def parse(sql: str) -> Prepared:
     """Parse exactly one statement."""
     if not isinstance(sql, str):
         raise SqlError(f"sql must be a text, got {type(sql).__name__}")
@@ -58,7 +85,8 @@ def parse(sql: str) -> ParsedStatement:
         tokens = tokens[1:]
         if tokens and (tokens[0].text.upper() in ("ANALYZE", "ANALYSE", "VERBOSE") or _is_option(tokens)):
             raise SqlUnsupportedError("options of EXPLAIN are not supported; write EXPLAIN SELECT …")
-    return ParsedStatement(_tree(tokens, sql), explain)
+    tree = _tree(tokens, sql)
+    return Prepared(tree, explain, number_parameters(tree))
 
 
 def _tokens(sql: str) -> list[Token]:
@@ -103,7 +131,7 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         replace_node(node, exp.Literal.string(str(node.this)))  # E'…' is a text like any other
     if trees[0].find(exp.UnicodeString) is not None:
         raise unsupported("U&'…'", "Write E'\\u00e9', or the character itself")
-    rewrite_cosine_distances(trees[0])
+    _rewrite_cosine_distances(trees[0])
     return _values_as_select(trees[0])
 
 
@@ -162,3 +190,82 @@ def _reason(error: Exception) -> str:
         )
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+# -- kinds of statements --------------------------------------------------------------------------------------
+
+DEFINITIONS = ("CREATE", "DROP", "ALTER")
+"""How the kinds of statements begin that change tables and not rows."""
+
+
+def kind_of(tree: exp.Expression) -> str:
+    """Return SELECT, INSERT, CREATE TABLE …"""
+    if isinstance(tree, exp.Query):
+        return "SELECT"
+    if isinstance(tree, (exp.Create, exp.Drop, exp.Alter)):
+        return f"{type(tree).__name__.upper()} {tree.args.get('kind') or ''}".strip()
+    if isinstance(tree, exp.TruncateTable):
+        return "TRUNCATE"
+    if isinstance(tree, exp.Command):
+        return str(tree.this).upper()
+    return type(tree).__name__.upper()
+
+
+def target_tables(tree: exp.Expression) -> list[str]:
+    """Return the tables that a statement changes; of DROP INDEX, which names none, the indexes."""
+    if isinstance(tree, exp.Query):
+        return []
+    if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Index):
+        return [fold_name(tree.this.args["table"])]
+    targets = tree.expressions if isinstance(tree, exp.TruncateTable) else tree.args.get("tables") or [tree.this]
+    return [fold_name(target.this if isinstance(target, exp.Schema) else target) for target in targets]
+
+
+# -- cosine distances -----------------------------------------------------------------------------------------
+
+
+def _rewrite_cosine_distances(tree: exp.Expression) -> None:
+    """Write `1 - cosine_similarity(v, q)` for `v <=> q`, and order by the similarity where the nearest come first.
+
+    The planner of searches knows the best rows of a similarity; it would have to compute every distance."""
+    found = [node for node in tree.find_all(Operator) if node.op == COSINE_DISTANCE]
+    if not found:
+        return
+    for select in list(tree.find_all(exp.Select)):
+        order = select.args.get("order")
+        if order is not None and not any(select.args.get(key) for key in ("distinct", "group", "having")):
+            named: dict[str, exp.Expr] = {}
+            for item in select.expressions:
+                if isinstance(item, exp.Alias):
+                    named.setdefault(fold_name(item.args["alias"]), item.this)
+            for key in order.expressions:
+                _order_by_similarity(key, select, named)
+    for node in [node for node in tree.find_all(Operator) if node.op == COSINE_DISTANCE]:
+        replaced = exp.Paren(this=exp.Sub(this=exp.Literal.number(1)))
+        replace_node(node, replaced)
+        replaced.this.set("expression", _similarity(node.this, node.expression))
+
+
+def _order_by_similarity(key: exp.Ordered, select: exp.Select, named: Mapping[str, exp.Expr]) -> None:
+    distance = _ordered_item(key.this, select, named).unnest()
+    nulls_first = key.meta.get("nulls") and key.args.get("nulls_first")
+    if not (isinstance(distance, Operator) and distance.op == COSINE_DISTANCE) or key.args.get("desc") or nulls_first:
+        return
+    key.set("this", _similarity(distance.this.copy(), distance.expression.copy()))
+    key.set("desc", True)
+    key.set("nulls_first", False)
+    key.meta["nulls"] = True
+
+
+def _ordered_item(node: exp.Expr, select: exp.Select, named: Mapping[str, exp.Expr]) -> exp.Expr:
+    """Return the SELECT item that a name or number in ORDER BY refers to, or the expression itself."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
+        items = select.expressions[int(node.this) - 1 : int(node.this)]
+        return items[0].unalias() if items and int(node.this) else node
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        return named.get(fold_name(node.this), node)
+    return node
+
+
+def _similarity(vector: exp.Expr, query: exp.Expr) -> exp.Anonymous:
+    return exp.Anonymous(this="cosine_similarity", expressions=[vector, query])

@@ -201,12 +201,6 @@ class Predicates(ABC):
             raise SqlError(f"operator does not exist: {long_name(left)} {word} {long_name(right)}")
         return "bool"
 
-    def _escape(self, node: exp.Escape, scope: NameScope) -> str:
-        found = self.bind(node.this, scope)
-        if not isinstance(node.this, (exp.Like, exp.ILike)) or self.bind(node.expression, scope, "text") != "text":
-            raise SqlUnsupportedError(f"ESCAPE is supported after LIKE and ILIKE: {shown(node)}")
-        return found
-
     def _case(self, node: exp.Case, scope: NameScope) -> str:
         subject = node.args.get("this")
         branches = [*node.args["ifs"]]

