@@ -335,6 +335,6 @@ def test_whatever_time_a_question_names_the_span_is_sound(text, now):
 @given(_TIME_TOKENS)
 @settings(max_examples=2 * settings.default.max_examples)
 def test_time_words_as_a_filter_never_fail(mixed, text):
-    for settings in ({}, {"time_words": "filter"}, {"time": 0}):
-        hits = mixed.recall(f"what happened {text}", settings=settings, now=NOW)
+    for wished in ({}, {"time_words": "filter"}, {"time": 0}):
+        hits = mixed.recall(f"what happened {text}", settings=wished, now=NOW)
         assert len(hits) <= 5
