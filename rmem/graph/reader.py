@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from .. import checks
 from ..annotations import Moment, Names
@@ -118,16 +119,20 @@ class FactReader:
         objects: Sequence[int] = (),
         within: tuple[float, float] | None = None,
         size: int = BATCH,
+        **conditions: Any,
     ) -> Iterator[Sequence[StoredFact]]:
         """Read the facts of some subjects, relations and objects that state a start or an end within a span of time,
-        visible or not, batch by batch; `size` is that of the first."""
-        after = None
-        while batch := self.store.facts_about(subjects, relations, objects, within=within, after=after, limit=size):
+        visible or not, batch by batch; `size` is that of the first. The store applies further `conditions` from the
+        second batch on: indexes do not have their columns, and most answers are in the first."""
+        batch = self.store.facts_about(subjects, relations, objects, within=within, limit=size)
+        while batch:
             yield batch
-            after = key_of(batch[-1])
             if len(batch) < size:
                 return
             size = max(size, min(4 * size, _MAX_BATCH))  # a store may have to put all of them in order for each batch
+            batch = self.store.facts_about(
+                subjects, relations, objects, within=within, after=key_of(batch[-1]), limit=size, **conditions
+            )
 
     def ended(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
         """Return the facts that statements among the given ones end."""
@@ -297,7 +302,7 @@ class View:
         self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
     ) -> Iterator[Period]:
         """Read the selected facts of some subjects, relations and objects, batch by batch."""
-        for batch in self.reader.batches(subjects, relations, objects):
+        for batch in self.reader.batches(subjects, relations, objects, may_hold_at=self._at, least=self._least):
             yield from self.select(batch)
 
 
