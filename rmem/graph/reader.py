@@ -119,20 +119,16 @@ class FactReader:
         objects: Sequence[int] = (),
         within: tuple[float, float] | None = None,
         size: int = BATCH,
-        **conditions: Any,
     ) -> Iterator[Sequence[StoredFact]]:
         """Read the facts of some subjects, relations and objects that state a start or an end within a span of time,
-        visible or not, batch by batch; `size` is that of the first. The store applies further `conditions` from the
-        second batch on: indexes do not have their columns, and most answers are in the first."""
-        batch = self.store.facts_about(subjects, relations, objects, within=within, limit=size)
-        while batch:
+        visible or not, batch by batch; `size` is that of the first."""
+        after = None
+        while batch := self.store.facts_about(subjects, relations, objects, within=within, after=after, limit=size):
             yield batch
+            after = key_of(batch[-1])
             if len(batch) < size:
                 return
-            size = max(size, min(4 * size, _MAX_BATCH))  # a store may have to put all of them in order for each batch
-            batch = self.store.facts_about(
-                subjects, relations, objects, within=within, after=key_of(batch[-1]), limit=size, **conditions
-            )
+            size = next_size(size)
 
     def ended(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
         """Return the facts that statements among the given ones end."""
@@ -301,9 +297,25 @@ class View:
     def stream(
         self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
     ) -> Iterator[Period]:
-        """Read the selected facts of some subjects, relations and objects, batch by batch."""
-        for batch in self.reader.batches(subjects, relations, objects, may_hold_at=self._at, least=self._least):
-            yield from self.select(batch)
+        """Read the selected facts of some subjects, relations and objects, batch by batch. Where hardly any fact of a
+        batch is selected, let the store leave out what cannot be: it must read each fact for that, not its indexes."""
+        after, size = None, BATCH
+        conditions: dict[str, Any] = {}
+        while batch := self.reader.store.facts_about(
+            subjects, relations, objects, after=after, limit=size, **conditions
+        ):
+            selected = self.select(batch)
+            yield from selected
+            if len(batch) < size:
+                return
+            after, size = key_of(batch[-1]), next_size(size)
+            if len(selected) < len(batch) / 8:
+                conditions = {"may_hold_at": self._at, "least": self._least}
+
+
+def next_size(size: int) -> int:
+    """Return the size of the batch after one of `size`: a store may have to put all facts in order for each batch."""
+    return max(size, min(4 * size, _MAX_BATCH))
 
 
 def _id_of(fact: StoredFact) -> str:
