@@ -295,11 +295,16 @@ class View:
         return [period for group in groups for period in group.periods if period.fact.confidence >= self._least]
 
     def stream(
-        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        after: Key | None = None,
     ) -> Iterator[Period]:
-        """Read the selected facts of some subjects, relations and objects, batch by batch. Where hardly any fact of a
-        batch is selected, let the store leave out what cannot be: it must read each fact for that, not its indexes."""
-        after, size = None, BATCH
+        """Read the selected facts of some subjects, relations and objects, batch by batch, after one. Where hardly any
+        fact of a batch is selected, let the store leave out what cannot be: it must read each fact for that, not its
+        indexes."""
+        size = BATCH
         conditions: dict[str, Any] = {}
         while batch := self.reader.store.facts_about(
             subjects, relations, objects, after=after, limit=size, **conditions
