@@ -123,7 +123,7 @@ def contradiction(left: NoteFeatures, right: NoteFeatures) -> str | None:
     denied = len([word for word in denials if word not in turned]) % 2 == 1
     if (len(pairs) + denied) % 2 == 1:  # two reversals say the same again
         return f"one says “{pairs[0][0]}”, the other “{pairs[0][1]}”" if pairs else "one denies what the other says"
-    if left.numbers and right.numbers and left.names == right.names and not pairs:
+    if left.numbers and right.numbers and left.subject == right.subject and left.names == right.names and not pairs:
         only = sorted(left.numbers - right.numbers), sorted(right.numbers - left.numbers)
         if only[0] and only[1]:
             return f"one says {', '.join(only[0])}, the other {', '.join(only[1])}"

@@ -129,6 +129,7 @@ def test_contradictions_are_found_among_everything_else() -> None:
         ("The upload timeout is 30 seconds.", "The download timeout is 60 seconds."),
         ("We deploy with Jenkins.", "We deploy with care."),
         ("Add a changelog entry for every fix.", "Add a test for every fix."),
+        ("Added changelog entry for 0.23", "Added changelog entry and bumped to 0.21"),
     ],
 )
 def test_what_only_looks_like_one(one: str, other: str) -> None:

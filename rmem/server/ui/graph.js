@@ -69,7 +69,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   }
 
   async function around() {
-    const nodes = new Map(), facts = new Map(), red = new Set();
+    const nodes = new Map(), facts = new Map(), red = new Set(), rest = new Map();
     const picture = h("div", {class: "chart"}), list = h("ul", {class: "facts"}), further = h("div", {class: "row"});
     replace(body, picture, h("p", {class: "note"}, t`Choose a name to see what is connected with it too. `,
       t`Red: contradicted by another fact.`), h("h2", null, t`Facts`), list, further);
@@ -94,8 +94,9 @@ export async function show({content, parameters, workspace, address, note, isCur
       place(nodes, facts);
       replace(picture, draw(nodes, facts, red, expand));
       replace(list, [...facts.values()].map(({fact}) => factItem(fact)));
-      replace(further, found.next_cursor && h("button", {onclick: () => expand(name, found.next_cursor)},
-        t`More about ${name}`));
+      if (found.next_cursor) rest.set(name, found.next_cursor);
+      else rest.delete(name);
+      replace(further, [...rest].map(([one, following]) => h("button", {onclick: () => expand(one, following)}, t`More about ${one}`)));
     }
 
     function factItem(fact) {
