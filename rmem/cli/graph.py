@@ -390,9 +390,11 @@ def draw(
 
 
 def _write(output: Path | None, pieces: Iterable[str]) -> None:
+    rest = iter(pieces)
+    first = next(rest, "")  # before the file is opened: what cannot be written leaves it as it was
     with nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as file:
-        for piece in pieces:
-            file.write(piece)
+        file.write(first)
+        file.writelines(rest)
 
 
 @graph.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -55,15 +55,15 @@ class Fact:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to a JSON object; times in ISO format."""
-        document = asdict(self) | {"tags": dict(self.tags), "trust": self.trust}
+        document: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         for name in ("valid_from", "valid_until", "learned_at"):
             document[name] = None if document[name] is None else iso(document[name])
-        return document
+        return document | {"tags": dict(self.tags), "trust": self.trust}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Fact:
         """Reverse `to_dict`; ignore unknown fields."""
-        given = {one.name: document[one.name] for one in fields(cls) if one.name in document}
+        given = {name: document[name] for name in _FIELDS if name in document}
         for name in ("valid_from", "valid_until", "learned_at"):
             given[name] = None if given[name] is None else seconds(given[name])
         return cls(**given)
@@ -73,6 +73,9 @@ class Fact:
         until = "" if self.valid_until is None else f" until {iso(self.valid_until)[:10]}"
         denied = "not: " if self.negated else ""
         return f"{denied}{self.subject} – {self.relation} – {self.object} (since {since}{until}, {self.trust})"
+
+
+_FIELDS = tuple(one.name for one in fields(Fact))
 
 
 def iso(time: float) -> str:

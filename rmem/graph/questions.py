@@ -95,6 +95,18 @@ class GraphQuestions(ABC):
 
         return self._read(read)
 
+    def facts_after(
+        self, place: Key | None, limit: int, *, at: Moment | None, believed: Moment | None, history: bool, likely: bool
+    ) -> tuple[list[Fact], Key | None]:
+        """Return a page of all facts and the place after which the next one begins, or None: quicker than an offset."""
+
+        def read(reader: FactReader) -> tuple[list[Fact], Key | None]:
+            found = list(islice(reader.view(at, believed, history, likely).stream(after=place), limit + 1))
+            following = key_of(found[limit - 1].fact) if len(found) > limit else None
+            return reader.to_facts(found[:limit]), following
+
+        return self._read(read)
+
     def neighbours(
         self,
         entity: str,

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from .. import checks
 from ..annotations import Moment, Names
@@ -127,7 +128,7 @@ class FactReader:
             after = key_of(batch[-1])
             if len(batch) < size:
                 return
-            size = max(size, min(4 * size, _MAX_BATCH))  # a store may have to put all of them in order for each batch
+            size = next_size(size)
 
     def ended(self, facts: Sequence[StoredFact]) -> list[StoredFact]:
         """Return the facts that statements among the given ones end."""
@@ -294,11 +295,32 @@ class View:
         return [period for group in groups for period in group.periods if period.fact.confidence >= self._least]
 
     def stream(
-        self, subjects: Sequence[int] = (), relations: Sequence[int] = (), objects: Sequence[int] = ()
+        self,
+        subjects: Sequence[int] = (),
+        relations: Sequence[int] = (),
+        objects: Sequence[int] = (),
+        after: Key | None = None,
     ) -> Iterator[Period]:
-        """Read the selected facts of some subjects, relations and objects, batch by batch."""
-        for batch in self.reader.batches(subjects, relations, objects):
-            yield from self.select(batch)
+        """Read the selected facts of some subjects, relations and objects, batch by batch, after one. Where hardly any
+        fact of a batch is selected, let the store leave out what cannot be: it must read each fact for that, not its
+        indexes."""
+        size = BATCH
+        conditions: dict[str, Any] = {}
+        while batch := self.reader.store.facts_about(
+            subjects, relations, objects, after=after, limit=size, **conditions
+        ):
+            selected = self.select(batch)
+            yield from selected
+            if len(batch) < size:
+                return
+            after, size = key_of(batch[-1]), next_size(size)
+            if len(selected) < len(batch) / 8:
+                conditions = {"may_hold_at": self._at, "least": self._least}
+
+
+def next_size(size: int) -> int:
+    """Return the size of the batch after one of `size`: a store may have to put all facts in order for each batch."""
+    return max(size, min(4 * size, _MAX_BATCH))
 
 
 def _id_of(fact: StoredFact) -> str:

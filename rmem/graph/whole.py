@@ -76,6 +76,8 @@ def _entities(edges: FactEdges) -> tuple[np.ndarray[Any, Any], tuple[np.ndarray[
     edges = without_reserved(edges)
     between = edges.flags & (VALUE | NEGATED) == 0
     sources, goals = edges.subject[between], edges.object[between]
+    order = np.lexsort((goals, sources))  # so that communities do not depend on the order in which a store reads
+    sources, goals = sources[order], goals[order]
     names, places = np.unique(np.concatenate([sources, goals]), return_inverse=True)
     return names, (places[: sources.size], places[sources.size :])
 

@@ -116,12 +116,15 @@ class FactTable(RecordStore):
         objects: Sequence[int] = (),
         *,
         within: tuple[float, float] | None = None,
+        may_hold_at: float | None = None,
+        least: float = 0.0,
         after: tuple[int, int] | None = None,
         newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
-        """Return the facts that have one of the given ids of each kind and state a start or an end `within` a span of
-        time, ordered by (seq, number), after `after`. With `newest`, the limit leaves out the oldest."""
+        """Return the facts that have one of the given ids of each kind, ordered by (seq, number), after `after`: those
+        that state a start or an end `within` a span of time, by what they state `may_hold_at` a time, and have a
+        confidence of at least `least`. With `newest`, the limit leaves out the oldest."""
 
     @abstractmethod
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:

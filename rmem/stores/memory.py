@@ -23,7 +23,7 @@ from ..models import Memory
 from .base import Edit, StoreStats
 from .capabilities import FactTable, FeedbackTable, VectorFeed, VectorRow, VectorState
 from .indexed import Derived, IndexedStore, derive, derive_with_facts, index_row, new_id
-from .memory_facts import MemoryFacts
+from .memory_facts import MemoryFacts, is_within, may_hold
 from .packing import full_vector
 from .vectors import check_vector_format, check_vectors, first_vector
 
@@ -225,12 +225,22 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
         objects: Sequence[int] = (),
         *,
         within: tuple[float, float] | None = None,
+        may_hold_at: float | None = None,
+        least: float = 0.0,
         after: tuple[int, int] | None = None,
         newest: bool = False,
         limit: int | None = None,
     ) -> list[StoredFact]:
         with self._lock:
-            return self._facts.about(subjects, relations, objects, within, after, limit, newest)
+            chosen = [
+                fact
+                for fact in self._facts.about(subjects, relations, objects)
+                if fact.confidence >= least
+                and (after is None or (fact.seq, fact.number) > after)
+                and (within is None or is_within(fact, *within))
+                and (may_hold_at is None or may_hold(fact, may_hold_at))
+            ]
+            return chosen[-limit:] if newest and limit else chosen[:limit]
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         with self._lock:
@@ -252,7 +262,7 @@ class InMemoryRecordStore(FeedbackTable, FactTable, VectorFeed, IndexedStore):
         self, single: Sequence[int], many: Sequence[int], about: Sequence[int] = ()
     ) -> list[Conflict]:
         with self._lock:
-            return possible_conflicts(self._facts.about((), (), (), None, None, None, False), single, many, about)
+            return possible_conflicts(self._facts.about((), (), ()), single, many, about)
 
     def fact_count(self) -> int:
         return len(self._facts)

@@ -66,28 +66,12 @@ class MemoryFacts:
     def of_rows(self, seqs: Iterable[int]) -> list[StoredFact]:
         return [self._facts[seq, at] for seq in sorted(set(seqs)) for at in range(self._counts.get(seq, 0))]
 
-    def about(
-        self,
-        subjects: Sequence[int],
-        relations: Sequence[int],
-        objects: Sequence[int],
-        within: tuple[float, float] | None,
-        after: Key | None,
-        limit: int | None,
-        newest: bool,
-    ) -> list[StoredFact]:
+    def about(self, subjects: Sequence[int], relations: Sequence[int], objects: Sequence[int]) -> list[StoredFact]:
         given = {"subject": subjects, "relation": relations, "object": objects}
         sets = [
             set().union(*(self._places[name].get(id_, ()) for id_ in ids)) for name, ids in given.items() if len(ids)
         ]
-        keys = sorted(set.intersection(*sets) if sets else self._facts)
-        chosen = [
-            key
-            for key in keys
-            if (after is None or key > after) and (within is None or _is_within(self._facts[key], *within))
-        ]
-        chosen = chosen[-limit:] if newest and limit else chosen[:limit]
-        return [self._facts[key] for key in chosen]
+        return [self._facts[key] for key in sorted(set.intersection(*sets) if sets else self._facts)]
 
     def names(self, ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
@@ -117,5 +101,9 @@ class MemoryFacts:
             places.clear()
 
 
-def _is_within(fact: StoredFact, first: float, last: float) -> bool:
+def is_within(fact: StoredFact, first: float, last: float) -> bool:
     return first <= fact.valid_from < last or (fact.valid_until is not None and first <= fact.valid_until < last)
+
+
+def may_hold(fact: StoredFact, at: float) -> bool:
+    return fact.valid_from <= at and (fact.valid_until is None or at < fact.valid_until) and not fact.negated

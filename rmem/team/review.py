@@ -4,8 +4,9 @@ possible rules that nobody has confirmed."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from ..brain import Brain
@@ -79,10 +80,10 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
 
 
 def out_of_date(team: TeamMemory, repository: Repository, limit: int = 100) -> list[Experience]:
-    """Return memories about files of a repository that are gone or changed a lot; those of commits last."""
-    found: Sequence[Experience] = team.recent(repository=repository, limit=10_000)
-    found = sorted(found, key=lambda experience: experience.is_imported)
-    return [experience for experience in found if team.check_stale(experience, repository).stale][:limit]
+    """Return memories about files of a repository that are gone or changed a lot. Those of commits are left out: each
+    says what was done at its time."""
+    said = (one for one in team.recent(repository=repository, limit=10_000) if not one.is_imported)
+    return list(islice((one for one in said if team.check_stale(one, repository).stale), limit))
 
 
 def pending_note(note: Note) -> Note:

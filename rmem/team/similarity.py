@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from ..index.analyser import Word, question_words
 
@@ -30,8 +31,8 @@ _OPPOSITES = (
 _LIGHT = frozenset(word for pair in _OPPOSITES for word in pair) | {"longer", "must", "should", "please", "now"}
 _WORD = re.compile(r"`[^`]+`|[\w./#+-]*\w")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
-_LEADS_TO_VALUE = frozenset(("is", "are", "with", "in", "by", "at", "to", "uses"))
-_SHARED, _VALUE = 3, 3  # words that say what is spoken of, at least; words of a value, at most
+_LEADS_TO_VALUE = frozenset(("is", "are", "with", "in", "by", "at", "to", "on", "use", "uses", "called"))
+_SHARED, _VALUE = 2, 3  # words that say what is spoken of, at least; words of a value, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class NoteFeatures:
         return cls(
             words=frozenset(word.hashes[0] for word in words if word.hashes),
             numbers=frozenset(_NUMBER.findall(text)),
-            names=frozenset((quoted or bare).casefold() for quoted, bare in _NAME.findall(text)),
+            names=frozenset(
+                (quoted or bare).casefold() for quoted, bare in _NAME.findall(text) if not _NUMBER.fullmatch(bare)
+            ),
             subject=_subject(words),
             denials=tuple(
                 (_subject(question_words(sentence)), found.casefold())
@@ -120,7 +123,7 @@ def contradiction(left: NoteFeatures, right: NoteFeatures) -> str | None:
     denied = len([word for word in denials if word not in turned]) % 2 == 1
     if (len(pairs) + denied) % 2 == 1:  # two reversals say the same again
         return f"one says “{pairs[0][0]}”, the other “{pairs[0][1]}”" if pairs else "one denies what the other says"
-    if left.numbers and right.numbers and left.names == right.names and not pairs:
+    if left.numbers and right.numbers and left.subject == right.subject and left.names == right.names and not pairs:
         only = sorted(left.numbers - right.numbers), sorted(right.numbers - left.numbers)
         if only[0] and only[1]:
             return f"one says {', '.join(only[0])}, the other {', '.join(only[1])}"
@@ -137,16 +140,23 @@ def _opposites(left: NoteFeatures, right: NoteFeatures) -> list[tuple[str, str]]
 
 
 def _values(left: Sequence[str], right: Sequence[str]) -> tuple[str, str] | None:
-    """Return the different endings of notes that begin alike: "Jenkins" and "GitHub Actions" for "We deploy the site
-    with Jenkins" and "We deploy the site with GitHub Actions"."""
-    alike = 0
-    while alike < min(len(left), len(right)) and left[alike].casefold() == right[alike].casefold():
-        alike += 1
-    before, ends = " ".join(left[:alike]), (left[alike:], right[alike:])
-    if alike == 0 or left[alike - 1].casefold() not in _LEADS_TO_VALUE:
+    """Return the words in which notes differ that are otherwise alike: "Jenkins" and "GitHub Actions" for "We deploy
+    with Jenkins on Fridays" and "We deploy with GitHub Actions on Fridays"."""
+    before = _alike(left, right)
+    after = _alike(left[before:][::-1], right[before:][::-1])
+    values = left[before : len(left) - after], right[before : len(right) - after]
+    if before == 0 or left[before - 1].casefold() not in _LEADS_TO_VALUE:
         return None
-    if len([word for word in question_words(before) if not word.stop]) < _SHARED:
+    stems = [{word.hashes for word in question_words(" ".join(value)) if not word.stop} for value in values]
+    if max(map(len, values)) > _VALUE or not all(stems) or stems[0] == stems[1] or set(values[0]) & set(values[1]):
+        return None  # "cache" and "cached" are one value, and "a" is none
+    shared = " ".join((*left[:before], *left[len(left) - after :]))
+    if len([word for word in question_words(shared) if not word.stop]) < _SHARED:
         return None
-    if not all(0 < len(end) <= _VALUE and (end[0][0] == "`" or end[0][0].isupper()) for end in ends):
-        return None
-    return " ".join(ends[0]), " ".join(ends[1])
+    return " ".join(values[0]), " ".join(values[1])
+
+
+def _alike(left: Sequence[str], right: Sequence[str]) -> int:
+    """Count the words with which both begin."""
+    alike = takewhile(lambda pair: pair[0].casefold() == pair[1].casefold(), zip(left, right, strict=False))
+    return sum(1 for _ in alike)

@@ -5,6 +5,7 @@ nothing outside the repository is read."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,16 @@ def _path_inside(root: Path, name: str) -> Path | None:
 
 def _print(path: Path) -> list[int]:
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
-            return []
-        lines = {line.strip() for line in path.read_bytes().splitlines()}
+        state = path.stat()
+        return _print_of(path, state.st_mtime_ns, state.st_size) if state.st_size <= _LARGEST and path.is_file() else []
     except OSError:
         return []
+
+
+@lru_cache(maxsize=1024)
+def _print_of(path: Path, _changed: int, _size: int) -> list[int]:
+    """Cached, because many memories are about one file."""
+    lines = {line.strip() for line in path.read_bytes().splitlines()}
     hashes = (int.from_bytes(blake2b(line, digest_size=PRINT_BITS // 8).digest(), "big") for line in lines if line)
     return sorted(hashes)[:_KEPT]
 

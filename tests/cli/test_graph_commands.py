@@ -54,6 +54,17 @@ def test_files_and_pictures(run, tmp_path):
     assert "has no known suffix" in wrong
 
 
+def test_a_picture_of_too_much_leaves_the_file_as_it_was(run, tmp_path):
+    run("fact", "add", "billing", "depends on", "redis")
+    run("graph", "export", str(tmp_path / "a.svg"))
+    drawn = (tmp_path / "a.svg").read_text()
+    notes = [f"Service{number} depends on Redis." for number in range(210)]
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps({"text": note}) + "\n" for note in notes))
+    run("import", str(tmp_path / "notes.jsonl"))
+    assert "at most 200 entities" in run("graph", "export", str(tmp_path / "a.svg"), code=2)
+    assert (tmp_path / "a.svg").read_text() == drawn
+
+
 def test_a_table_becomes_facts(run):
     run("sql", "CREATE TABLE deploys (service TEXT, host TEXT)")
     run("sql", "INSERT INTO deploys VALUES ('billing', 'host 7')")

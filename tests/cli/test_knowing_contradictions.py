@@ -90,6 +90,11 @@ AGAINST = {
         "Health checks of the ingest service listen on port 8080.",
         "Health checks of the ingest service listen on port 9090.",
     ),
+    # what changed in the histories of requests, httpx and click
+    "supported version": ("Requests officially supports Python 3.7+.", "Requests officially supports Python 3.8+."),
+    "formatter": ("We use black for code formatting.", "We use ruff for code formatting."),
+    "test runner": ("Async tests use pytest-asyncio and pytest-trio.", "Async tests use anyio."),
+    "pins": ("Requirements are pinned with pip-compile-multi.", "Requirements are pinned with pip-compile."),
 }
 
 
@@ -123,6 +128,8 @@ def test_contradictions_are_found_among_everything_else() -> None:
         ("Always squash fixes.", "Never fail to squash fixes, not even small ones."),
         ("The upload timeout is 30 seconds.", "The download timeout is 60 seconds."),
         ("We deploy with Jenkins.", "We deploy with care."),
+        ("Add a changelog entry for every fix.", "Add a test for every fix."),
+        ("Added changelog entry for 0.23", "Added changelog entry and bumped to 0.21"),
     ],
 )
 def test_what_only_looks_like_one(one: str, other: str) -> None:

@@ -2,11 +2,15 @@
 
 import time
 from itertools import chain
+from random import Random
 
+import numpy as np
 import pytest
 
 from rmem import Brain
 from rmem.errors import ConfigError, InputError, NotFoundError
+from rmem.facts.model import FactEdges
+from rmem.graph.whole import communities, important
 from rmem.stores.redis import RedisRecordStore
 
 
@@ -275,6 +279,20 @@ def test_a_filter_limits_what_is_shown(graph):
     assert objects(graph.facts("staging")) == ["port 5434"]
     assert objects(graph.where({"agent": "ann"}).facts("staging")) == ["port 5433"]
     assert graph.where({"agent": "eve"}).facts("staging") == []
+
+
+def test_communities_do_not_depend_on_the_order_in_which_a_store_reads_facts(graph):
+    chance = Random(3)
+    for _ in range(150):
+        graph.add(f"n{chance.randrange(40)}", "calls", f"m{chance.randrange(40)}")
+    edges = graph.store.fact_edges()
+    order = np.random.default_rng(0).permutation(edges.subject.size)
+    shuffled = FactEdges(*(column[order] for column in edges))
+    found = [communities(graph.store, one, smallest=2, limit=20) for one in (edges, shuffled)]
+    assert found[0] == found[1]
+    assert len(found[0]) > 3
+    ranked = [important(graph.store, one, limit=20) for one in (edges, shuffled)]
+    assert ranked[0] == ranked[1]
 
 
 def test_what_matters_most_and_what_belongs_together(graph):

@@ -40,6 +40,19 @@ def contested(graph):
     return graph
 
 
+def count_reads(graph):
+    """Return a list to which the store adds what it reads."""
+    reads = []
+    plain = graph.store.facts_about
+
+    def counted(*given, **named):
+        reads.append(plain(*given, **named))
+        return reads[-1]
+
+    graph.store.facts_about = counted
+    return reads
+
+
 def moments(changes):
     return [(change.time, change.began, change.fact.id) for change in changes]
 
@@ -96,14 +109,7 @@ def test_a_denial_is_compared_with_the_other_values_of_a_hub_too(brain, graph):
 def test_a_circle_is_refused_without_reading_all_parts_of_a_hub(brain, graph):
     texts = [" ".join(f"World contains Part{30 * page + n}." for n in range(30)) for page in range(300)]
     brain.remember_many([{"text": text} for text in texts])
-    reads = []
-    plain = graph.store.facts_about
-
-    def counted(*given, **named):
-        reads.append(plain(*given, **named))
-        return reads[-1]
-
-    graph.store.facts_about = counted
+    reads = count_reads(graph)
     graph.add("universe", "contains", "world")
     assert sum(map(len, reads)) < 4000
     with pytest.raises(ValueError, match="circle"):
@@ -114,6 +120,32 @@ def test_a_hub_keeps_its_many_values_where_each_is_stated_very_often(brain, grap
     brain.remember_many([{"text": "Hub uses Redis.", "when": START + number} for number in range(2100)])
     brain.remember("Hub uses Kafka.", when=START + 5000)
     assert {one.name for one in graph.neighbours("hub", limit=5000)} == {"Redis", "Kafka"}
+
+
+def test_a_store_leaves_out_what_cannot_hold_as_reading_everything_does(contested):
+    everything = contested.store.facts_about()
+    for at in (START + 5, START + SPAN / 2):
+        expected = [
+            fact
+            for fact in everything
+            if fact.confidence >= 0.9
+            and not fact.negated
+            and fact.valid_from <= at
+            and (fact.valid_until is None or at < fact.valid_until)
+        ]
+        assert 20 < len(expected) < len(everything) - 20
+        assert contested.store.facts_about(may_hold_at=at, least=0.9) == expected
+        page = contested.store.facts_about(may_hold_at=at, least=0.9, after=key_of(expected[4]), limit=3)
+        assert page == expected[5:8]
+
+
+def test_a_hub_of_facts_that_are_only_likely_is_not_read_to_find_that_none_is_sure(brain, graph):
+    texts = [" ".join(f"Hub calls Node{30 * page + n}." for n in range(30)) for page in range(100)]
+    brain.remember_many([{"text": text} for text in texts])
+    reads = count_reads(graph)
+    assert graph.neighbours("hub") == []
+    assert sum(map(len, reads)) < 1100
+    assert len(graph.neighbours("hub", likely=True)) == 100
 
 
 def test_a_long_history_of_one_value_is_compared_once(brain, graph, monkeypatch):

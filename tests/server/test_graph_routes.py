@@ -116,6 +116,7 @@ def test_a_list_comes_in_pages(admin):
     for number in range(5):
         state(admin, "root", "holds", f"leaf {number}")
     for path, key, asked in (
+        ("/facts", "facts", {}),
         ("/facts", "facts", {"subject": "root"}),
         ("/neighbours", "neighbours", {"entity": "root"}),
         ("/between", "changes", {"start": "2020-01-01", "end": "2100-01-01"}),
@@ -130,6 +131,15 @@ def test_a_list_comes_in_pages(admin):
             cursor = {"cursor": page["next_cursor"]}
         assert cursor == {"cursor": None}
         assert len(set(found)) == 5
+
+
+def test_a_page_of_all_facts_begins_after_the_last_one_even_if_earlier_ones_are_gone(admin):
+    stated = [state(admin, "root", "holds", f"leaf {number}") for number in range(5)]
+    page = ask(admin, "/facts", limit=2)
+    admin.delete(f"{G}{path_of(stated[0])}").raise_for_status()
+    following = ask(admin, "/facts", limit=3, cursor=page["next_cursor"])
+    assert [one["id"] for one in (*page["facts"], *following["facts"])] == [one["id"] for one in stated]
+    assert following["next_cursor"] is None
 
 
 def test_a_filter_limits_every_question(known):

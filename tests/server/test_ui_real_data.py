@@ -169,6 +169,18 @@ def test_the_graph_shows_a_file_and_an_author_with_what_the_commits_say(window):
     told = page.locator(".facts summary").all_inner_texts()
     assert len(told) > 3
     assert [fact for fact in told if "(since 2011" not in fact] == []
+    page = window.show("graph?entity=itsdangerous.py")
+    facts, further = page.locator(".facts li"), page.get_by_role("button", name="More about itsdangerous.py")
+    eventually(lambda: facts.count() == 30)
+    further.click()
+    eventually(lambda: facts.count() > 30)
+    page.get_by_role("button", name="connected with").first.click()
+    eventually(lambda: facts.count() > 60)
+    while further.count():
+        further.click()
+        page.wait_for_load_state("networkidle")
+    named = page.locator(".facts summary").filter(has_text="– changes – itsdangerous.py ").all_inner_texts()
+    assert len(named) == len(set(named)) > 40
 
 
 def test_coding_agents_are_told_of_the_repository(window):

@@ -554,14 +554,16 @@ def test_from_any_folder_of_it_and_with_progress(brain, history):
     assert told == [(1, 2), (2, 2)]
 
 
-def test_memories_of_files_that_are_gone_are_out_of_date(brain, history):
+def test_a_commit_about_a_file_that_is_gone_says_so_when_it_is_found_and_is_nothing_to_review(brain, history):
     history.commit("Fix KeyError in the carrier import", "etl/carrier.py")
     history.commit("Fix timeouts of the pool in tests", "etl/pool.py")
     history.git("rm", "-q", "etl/carrier.py")
     history.commit("Leave the carriers to others")
     import_git(brain, history.root)
-    stale = out_of_date(TeamMemory(brain, author="ann@acme.io"), repository(history.root))
-    assert [one.stale for one in stale] == ["etl/carrier.py is gone"]
+    team, here = TeamMemory(brain, author="ann@acme.io"), repository(history.root)
+    found = team.recent(repository=here, limit=10)
+    assert {team.check_stale(one, here).stale for one in found} == {"etl/carrier.py is gone", None}
+    assert out_of_date(team, here) == []
 
 
 def test_shallow_clones(brain, history, tmp_path):

@@ -81,6 +81,18 @@ class FactsParameters(PagedParameters, TimedParameters):
     history: Annotated[bool, Field(description="Also what is over.")] = False
     likely: Annotated[bool, Field(description="Also what was read by rules that are often right.")] = False
 
+    @property
+    def is_all(self) -> bool:
+        return not (self.subject or self.relation or self.object)
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """The last fact of the page before, of pages of all facts."""
+        if self.cursor is None:
+            return None
+        seq, number = (checks.whole("cursor", part) for part in parts_of(self.cursor, 2))
+        return seq, number
+
 
 class NeighboursParameters(PagedParameters, TimedParameters):
     entity: Name
@@ -163,6 +175,10 @@ async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()])
     named = {"history": parameters.history, "likely": parameters.likely, **parameters.times()}
 
     def question(graph: Graph) -> Document:
+        if parameters.is_all:
+            page, following = graph.facts_after(parameters.place, parameters.limit, **named)
+            after = None if following is None else cursor_of(*following)
+            return {"facts": _to_documents(page), "next_cursor": after}
         found = graph.facts(
             parameters.subject,
             parameters.relation or None,

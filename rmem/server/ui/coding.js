@@ -1,7 +1,7 @@
 // Coding agents: what they would be told now and what it costs, what they did in a session, errors and their fixes, and
 // the review inbox.
 
-import {confirmed, count, field, h, plural, problem, replace, say, table, told, when} from "./dom.js";
+import {confirmed, count, field, h, plural, problem, replace, say, table, told, waiting, when} from "./dom.js";
 import {card} from "./search.js";
 import {t} from "./text.js";
 
@@ -79,6 +79,7 @@ const considered = (found, address) => [h("h3", null, t`Considered`), found.cons
 // The inbox: every item has actions, each with a key.
 
 async function drawInbox(part, repository, {workspace, address, isCurrent}) {
+  replace(part, waiting(t`Comparing what is remembered…`));
   let found = await workspace.get("coding/review", {repository}), compared = found.compared;
   if (!isCurrent()) return;
   const decide = (action, memory_id, more = {}) => workspace.send("POST", "coding/review", {action, memory_id, ...more});

@@ -69,19 +69,19 @@ export async function show({content, parameters, workspace, address, note, isCur
   }
 
   async function around() {
-    const nodes = new Map(), facts = new Map(), red = new Set();
-    const picture = h("div", {class: "chart"}), list = h("ul", {class: "facts"});
+    const nodes = new Map(), facts = new Map(), red = new Set(), rest = new Map();
+    const picture = h("div", {class: "chart"}), list = h("ul", {class: "facts"}), further = h("div", {class: "row"});
     replace(body, picture, h("p", {class: "note"}, t`Choose a name to see what is connected with it too. `,
-      t`Red: contradicted by another fact.`), h("h2", null, t`Facts`), list);
+      t`Red: contradicted by another fact.`), h("h2", null, t`Facts`), list, further);
     await expand(asked.entity);
     if (!nodes.size) {
       replace(body, h("p", null, asked.at ? t`Nothing is known of ${asked.entity} at ${asked.at}.` : t`Nothing is known of ${asked.entity}.`),
         h("p", null, h("a", {href: address("graph")}, t`All entities`)));
     }
 
-    async function expand(name) {
-      const [found, pairs] = await Promise.all([workspace.get("graph/neighbours", {entity: name, limit: MOST, at: asked.at}),
-        workspace.get("graph/contradictions", {entity: name, limit: 1000})]);
+    async function expand(name, cursor) {
+      const [found, pairs] = await Promise.all([
+        workspace.get("graph/neighbours", {entity: name, limit: MOST, at: asked.at, cursor}), workspace.get("graph/contradictions", {entity: name, limit: 1000})]);
       if (!isCurrent()) return;
       for (const pair of pairs.contradictions) { red.add(pair.first.id); red.add(pair.second.id); }
       if (found.neighbours.length && !nodes.has(key(name))) nodes.set(key(name), {name, fixed: !nodes.size});
@@ -94,6 +94,9 @@ export async function show({content, parameters, workspace, address, note, isCur
       place(nodes, facts);
       replace(picture, draw(nodes, facts, red, expand));
       replace(list, [...facts.values()].map(({fact}) => factItem(fact)));
+      if (found.next_cursor) rest.set(name, found.next_cursor);
+      else rest.delete(name);
+      replace(further, [...rest].map(([one, following]) => h("button", {onclick: () => expand(one, following)}, t`More about ${one}`)));
     }
 
     function factItem(fact) {
@@ -162,12 +165,12 @@ function place(nodes, facts) {
 }
 
 function draw(nodes, facts, red, expand) {
-  const isCrowded = facts.size > CROWD; // the list below names the relations, and so does each line that is pointed at
+  const isCrowded = facts.size > CROWD; // the list below names the relations, and so does each line that is pointed at; arrows would cover the middle
   const lines = [...facts.values()].map(({fact, ends}) => {
     const [a, b] = ends.map(end => nodes.get(end));
     if (!a || !b) return null;
     return s("g", {class: red.has(fact.id) ? "edge bad" : "edge"}, s("title", null, sentence(fact)),
-      s("line", {x1: a.x, y1: a.y, x2: b.x, y2: b.y, "marker-end": "url(#arrow)"}),
+      s("line", {x1: a.x, y1: a.y, x2: b.x, y2: b.y, "marker-end": isCrowded ? undefined : "url(#arrow)"}),
       isCrowded ? null : s("text", {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 3, "text-anchor": "middle"}, short(fact.relation, 22)));
   });
   const points = [...nodes.values()].map(node => {

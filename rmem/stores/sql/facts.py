@@ -78,6 +78,8 @@ def read(
     seqs: Sequence[int] = (),
     memories: Sequence[str] = (),
     within: tuple[float, float] | None = None,
+    may_hold_at: float | None = None,
+    least: float = 0.0,
     after: tuple[int, int] | None = None,
     newest: bool = False,
     limit: int | None = None,
@@ -105,6 +107,14 @@ def read(
         if within is not None:
             wheres.append("(f.valid_from >= ? AND f.valid_from < ? OR f.valid_until >= ? AND f.valid_until < ?)")
             values += (*within, *within)
+        if may_hold_at is not None:
+            wheres.append(
+                f"f.valid_from <= ? AND (f.valid_until IS NULL OR f.valid_until > ?) AND f.flags & {NEGATED} = 0"
+            )
+            values += (may_hold_at, may_hold_at)
+        if least > 0:
+            wheres.append("f.confidence >= ?")
+            values.append(least)
         if after is not None:
             wheres.append("(f.seq, f.number) > (?, ?)")
             values += after
@@ -254,6 +264,8 @@ class SqlFacts(FactTable, SqlStore):
         objects: Sequence[int] = (),
         *,
         within: tuple[float, float] | None = None,
+        may_hold_at: float | None = None,
+        least: float = 0.0,
         after: tuple[int, int] | None = None,
         newest: bool = False,
         limit: int | None = None,
@@ -266,6 +278,8 @@ class SqlFacts(FactTable, SqlStore):
                 relations=relations,
                 objects=objects,
                 within=within,
+                may_hold_at=may_hold_at,
+                least=least,
                 after=after,
                 newest=newest,
                 limit=limit,

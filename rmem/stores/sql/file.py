@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x524D454D  # "RMEM"
 DURABILITY = {"full": "FULL", "normal": "NORMAL"}
-_MAPPED = 256 << 20  # bytes of a file that are memory-mapped: reads take a third of the time
+_MAPPED = 176 << 20  # bytes of a file that are memory-mapped: reads take a third of the time, and count as memory
 _WRITER_PATIENCE = "PRAGMA busy_timeout = 2"  # milliseconds: `retry_while_locked` waits
 _WAL_KEPT = 8 << 20  # bytes to which the write-ahead log is truncated after a checkpoint
 _LONG_READ = 1.0  # seconds
