@@ -14,7 +14,6 @@ from ..errors import InputError
 from .notes import ID, LONGEST_TEXT, is_shared
 
 _NOTE_ID = re.compile(rf"{ID}[0-9a-f]{{24}}")
-_STEP = re.compile(r"(?:^|[/\\])\.\.?(?:[/\\]|$)|^[/\\]")  # of a path: "..", ".", or the root
 _LARGEST_CONTENTS = 262_144  # characters as JSON
 _CLOCKS_APART = 86_400.0  # seconds that a member's clock may be ahead of ours
 _VERSIONS_AHEAD = 1_000_000  # changes without a connection; a higher number would leave none for its author
@@ -27,12 +26,6 @@ def check_id(memory_id: str) -> None:
     """Check the id of a memory that the server does not have yet."""
     if not _NOTE_ID.fullmatch(memory_id):
         raise checks.refuse("id", f"the id of a team's memory ({ID} and 24 hexadecimal digits)", memory_id)
-
-
-def check_no_path(field: str, value: str) -> None:
-    """Refuse a name that is a path to somewhere else: URLs and file names are made of it."""
-    if _STEP.search(value):
-        raise checks.refuse(field, "a name that does not begin with / and has no . or .. as a part", value)
 
 
 def check_bounds(sent: Mapping[str, Any], known_version: int, *, body: str = "contents") -> None:

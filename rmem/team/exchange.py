@@ -21,7 +21,7 @@ from .. import checks
 from ..brain import Brain
 from ..contents import EARLIER
 from ..errors import ConfigError, InputError
-from ..memory_builder import build_memory
+from ..memory_builder import build_memory, check_argument
 from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
@@ -92,14 +92,11 @@ def check_document(data: Mapping[str, Any], *, body: str = "contents") -> Docume
     if contents.get("scope") == "personal":
         raise InputError(f"{body}.scope: a personal memory stays with its author", field=f"{body}.scope")
     return {
-        "id": checks.memory_id("id", data["id"]),
-        "text": checks.text("text", data["text"]),
+        **{name: check_argument(name, data[name]) for name in ("id", "text", "agent", "importance")},
         "kind": checks.one_of("kind", data["kind"], KINDS),
-        "agent": checks.name("agent", data["agent"]),
-        "author": None if data["author"] is None else checks.name("author", data["author"]),
-        "session": None if data["session"] is None else checks.name("session", data["session"]),
-        "when": checks.moment("when", checks.number("when", data["when"])),
-        "importance": checks.share("importance", data["importance"]),
+        "author": None if data["author"] is None else check_argument("actor", data["author"], "author"),
+        "session": None if data["session"] is None else check_argument("session", data["session"]),
+        "when": check_argument("when", checks.number("when", data["when"])),
         "place": place,
         "contents": contents,
     }
