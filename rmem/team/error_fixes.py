@@ -154,6 +154,8 @@ class Change(NamedTuple):
     net: int
     is_whole: bool = False
     """Whether the file was written anew; then nothing is known of what went."""
+    is_unknown: bool = False
+    """Whether neither is known; then the file itself shows it."""
 
     @classmethod
     def joined(cls, changes: Iterable[Change]) -> Change:
@@ -185,8 +187,8 @@ def change_in(given: Mapping[str, Any], path: str) -> Change:
     pairs = [given, *(edit for edit in given.get("edits") or () if isinstance(edit, Mapping))]
     changes = [_difference(_first(edit, _OLD), _first(edit, _NEW)) for edit in pairs if _first(edit, _OLD + _NEW)]
     if changes:
-        text, net, _ = Change.joined(changes)
-        return Change(_cut(text, _LONG_EDIT), net)
+        joined = Change.joined(changes)
+        return joined._replace(text=_cut(joined.text, _LONG_EDIT))
     whole = _first(given, _WHOLE)
     if whole:
         lines = [line.strip() for line in whole.splitlines() if line.strip()]

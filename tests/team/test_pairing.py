@@ -357,6 +357,20 @@ def test_one_failure_and_one_fix_are_one_memory_however_the_edit_is_worded(brain
     assert memory.contents["count"] == 2
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        BY_SHELL["sed that replaces a line"],
+        """perl -0pi -e 's{row\\[.*}{row.get("code")}' etl/carrier.py""",
+    ],
+)
+def test_an_edit_by_line_numbers_or_patterns_is_the_same_fix_too(brain, committed, command):
+    first = fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
+    subprocess.run(["bash", "-c", command], cwd=committed, check=True)
+    assert (committed / "etl" / "carrier.py").read_text() == FIXED
+    assert fixes_by(brain, committed, "s2", command) == first
+
+
 def test_a_file_that_is_written_anew_after_an_edit_is_the_same_fix_too(brain, committed):
     first = fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
     agent = Agent(brain, committed)
