@@ -155,7 +155,7 @@ def _admit_removal(brain: Brain, sent: Document, by: Sender, done: AdmissionResu
         removed = sent[KEY] or version + 1
         check_version(KEY, removed, version)
         if by.owns(known) and version < removed:
-            return by.edit_by(None, FORGET, **{REMOVED: True, KEY: removed})
+            return by.edit_by(None, FORGET, **{REMOVED: True, KEY: removed}, **audience_detail(known.place))
         if not by.owns(known):
             refused[0] = _not_yours("id", known.actor or "", by)
         # The member who removed it gets it back: a version that is not lower than the removal's stays.

@@ -253,13 +253,10 @@ def changes(
 
 def _removed_version(brain: Brain, memory_id: str, memory: Memory | None, receiver: Receiver | None) -> int | None:
     """Return the version that a receiver must remove, of a memory that is gone or no longer shared with them; None if
-    they never had it. Where the log is too old to say who had it, all had what is gone."""
+    they never had it, or the log is too old to say so."""
     history = history_of(brain, memory_id)
-    if receiver is not None:
-        elsewhere = memory is not None and is_shared(memory.place)
-        had = any(audience_hash(place) in history.audiences for place in receiver.had)
-        if not had and (history.audiences or elsewhere):
-            return None
+    if receiver is not None and not any(audience_hash(place) in history.audiences for place in receiver.had):
+        return None
     if memory is not None:
         return version_of(memory.contents) if history.shared else None
     removal = history.removal
