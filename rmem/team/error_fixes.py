@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from .dialects.payloads import patch_in
+from .outcomes import headline
 from .tool_output import signature
 
 _CD = re.compile(r"""^cd\s+("[^"]*"|'[^']*'|[^\s;&]+)\s*(?:&&|;)\s*""")
@@ -81,6 +82,14 @@ def command_key(command: str, cwd: str = "", root: str = "") -> str:
 def failing_tests(output: str) -> list[str]:
     """Return the names of the failed tests in an output."""
     return list(dict.fromkeys(first or other for first, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
+
+
+def is_same_failure(fix: Mapping[str, Any], command: str, output: str) -> bool:
+    """Return whether a fix is of this error of this command; `fix` is the contents of its memory."""
+    before, error = str(fix.get("command") or ""), str(fix.get("error") or "")
+    if not before or not error or command_key(before) != command_key(command):
+        return False
+    return signature(headline(error)) == signature(headline(output))
 
 
 def files_named(command: str, output: str) -> list[str]:
