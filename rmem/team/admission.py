@@ -26,11 +26,9 @@ from .exchange import (
     merge_sources,
     source_key,
 )
-from .notes import CLAIMED, is_shared
+from .notes import CLAIMED, MOST_SOURCES, is_shared
 from .validation import mended_contents
 from .versions import FORGET, KEY, REMOVED, audience_detail, removal_of, version_of
-
-_SOURCES = 50
 
 
 @dataclass(slots=True)
@@ -129,7 +127,7 @@ def _merge_sent(known: Document, sent: Document, by: Sender, *, owned: bool) -> 
     for name in ("count", "files", KEY, "valid_until", "superseded_by"):
         if name in both["contents"]:
             body[name] = both["contents"][name]
-    body["sources"] = merge_sources(old, both["contents"]["sources"])[-_SOURCES:]
+    body["sources"] = merge_sources(old, both["contents"]["sources"])[-MOST_SOURCES:]
     return {**(both if owned else known), "author": known["author"], "contents": body}
 
 

@@ -26,7 +26,7 @@ from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
-from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, SUPERSEDED, is_shared
+from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, MOST_SOURCES, SUPERSEDED, is_shared
 from .validation import check, mended_contents, sound
 from .versions import (
     CHANGES,
@@ -40,7 +40,6 @@ from .versions import (
 
 SYNC = "sync"
 _FIELDS = ("id", "text", "kind", "agent", "author", "session", "when", "importance", "place", "contents")
-_SOURCES = 50
 _REGISTERS = ("valid_until", "superseded_by")
 
 Document = dict[str, Any]
@@ -127,7 +126,7 @@ def merge(left: Document, right: Document) -> Document:
             contents[key] = min(mine[key], theirs[key], key=_json_text)
     contents["sources"] = merge_sources((), [*mine.get("sources", ()), *theirs.get("sources", ())])
     contents["count"] = max(len(contents["sources"]), mine.get("count", 1), theirs.get("count", 1))
-    contents["sources"] = contents["sources"][-_SOURCES:]
+    contents["sources"] = contents["sources"][-MOST_SOURCES:]
     contents[KEY] = max(version_of(mine), version_of(theirs))
     if files := sorted({*mine.get("files", ()), *theirs.get("files", ())}):
         contents["files"] = files
@@ -150,7 +149,7 @@ def accept(mine: Document, theirs: Document) -> Document:
     """Return the server's version of a memory, plus sources and files that the server does not know yet."""
     both = merge(mine, theirs)["contents"]
     contents = {**theirs["contents"], KEY: both[KEY], "count": both["count"]}
-    contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
+    contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-MOST_SOURCES:]
     if "files" in both:
         contents["files"] = both["files"]
     return {**theirs, "contents": contents}

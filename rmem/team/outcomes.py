@@ -93,7 +93,8 @@ _FAILED = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _PASSED = re.compile(
-    r"^=*\s?(?!.*\b[1-9]\d* (?:failed|errors?)\b).*\b\d+ passed\b.* in [\d.:]+s|^All checks passed|^BUILD SUCCESS|^# fail 0$|^All matched files use",
+    r"^=*\s?(?!.*\b[1-9]\d* (?:failed|errors?)\b).*\b\d+ passed\b.* in [\d.:]+s|"
+    r"^All checks passed|^BUILD SUCCESS|^# fail 0$|^All matched files use",
     re.MULTILINE,
 )
 
