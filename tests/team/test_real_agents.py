@@ -1,5 +1,6 @@
 """The coding agents themselves, as npm installs them, with a scripted model: one learns a fix, another one, in a clone
-without it, is told when the same command fails. Each is skipped unless it is on the PATH (docs/install.md)."""
+without it, is told when the same command fails. Each is skipped unless it is on the PATH (docs/install.md).
+OpenCode is left out: its first start installs packages, which takes minutes on a busy machine."""
 
 from __future__ import annotations
 
@@ -34,9 +35,6 @@ base_url = "http://model/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_KEY"
 """
-ENDPOINT = {"baseURL": "http://model/v1", "apiKey": "x"}
-PROVIDER = {"npm": "@ai-sdk/openai-compatible", "options": ENDPOINT, "models": {"gpt-5": {}}}
-OPENCODE = {"provider": {"scripted": PROVIDER}, "model": "scripted/gpt-5", "autoupdate": False, "permission": "allow"}
 GEMINI = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False}}
 AGENTS = {
     "claude-code": (
@@ -54,11 +52,6 @@ AGENTS = {
         ["gemini", "--yolo", "-m", "gemini-2.5-flash", "-p", "TASK"],
         {"GOOGLE_GEMINI_BASE_URL": "http://model", "GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
         {".gemini/settings.json": json.dumps(GEMINI)},
-    ),
-    "opencode": (
-        ["opencode", "run", "TASK"],
-        {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
-        {".config/opencode/opencode.json": json.dumps(OPENCODE)},
     ),
     "copilot": (
         ["copilot", "-p", "TASK", "--allow-all-tools"],
