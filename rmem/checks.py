@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -25,7 +25,11 @@ MAX_DEPTH = 64
 _SMALL = 2**62
 _CONTAINERS = (dict, list, tuple)  # a union `dict | list | tuple` would be built again for every check
 MAX_NAME = 512
-_CONTROL = re.compile(r"[\x00-\x1f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_STEP = re.compile(r"(?:^|[/\\])\.\.?(?:[/\\]|$)|^[/\\]")  # of a path: "..", ".", or the root
+_YEARS = (2, 9998)  # so that every time zone and the end of every day can be represented
+_EARLIEST = datetime(_YEARS[0], 1, 1, tzinfo=UTC).timestamp()
+_LATEST = datetime(_YEARS[1] + 1, 1, 1, tzinfo=UTC).timestamp()
 MIN_DIMENSION, MAX_DIMENSION = 8, 4096
 
 
@@ -94,6 +98,13 @@ def name(field: str, value: object, *, maximum: int = MAX_NAME) -> str:
 def memory_id(field: str, value: object) -> str:
     """Check an id, which may contain the whole name of an agent, a step and a time."""
     return name(field, value, maximum=MAX_NAME + 64)
+
+
+def no_path(field: str, value: str) -> str:
+    """Refuse a name that is a path to somewhere else: URLs and file names are made of it."""
+    if _STEP.search(value):
+        raise refuse(field, "a name that does not begin with / and has no . or .. as a part", value)
+    return value
 
 
 def names(field: str, value: object) -> tuple[str, ...]:
@@ -175,6 +186,13 @@ def moment(field: str, value: object, *, end_of_day: bool = False) -> float:
         return _representable(float(value))
     except (OverflowError, OSError, ValueError):
         raise refuse(field, expected, value) from None
+
+
+def common_time(field: str, seconds: float) -> float:
+    """Refuse a time at either end of the calendar, which other time zones cannot show."""
+    if not _EARLIEST <= seconds < _LATEST:
+        raise refuse(field, f"a time from the year {_YEARS[0]} to the year {_YEARS[1]}", seconds)
+    return seconds
 
 
 def _representable(seconds: float) -> float:

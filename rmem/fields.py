@@ -27,6 +27,8 @@ class Stored:
     """What a declaration adds to the type and default of a field."""
 
     check: Check
+    bound: Check | None = None
+    """Checks a new value further; a stored one beyond it stays readable."""
     argument: str | None = None
     """Its argument in `remember` and `update`; None if they have none."""
     fixed: bool = False
@@ -66,6 +68,11 @@ class Field:
     def initial(self) -> Any:
         """Return the default; a new object if it is mutable."""
         return self.default() if callable(self.default) else self.default
+
+    def check_new(self, name: str, value: Any) -> Any:
+        """Return the checked value of a memory that comes in, from whichever interface; `name` is the caller's."""
+        checked = self.stored.check(name, value)
+        return checked if self.stored.bound is None else self.stored.bound(name, checked)
 
     def read(self, document: Mapping[str, Any]) -> Any:
         """Return the checked value in a document; the default if it has none."""

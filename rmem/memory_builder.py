@@ -18,7 +18,7 @@ _ARGUMENTS = {field.stored.argument: field for field in (*FIELDS, *BOOKKEEPING) 
 _BODY = ("text", "metadata", "vector")
 """The arguments for text, contents and vector, which belong together. Each other argument is one field."""
 _OWN = {
-    name: (field.stored.check, field.name, bool(field.inside), field.default)
+    name: (field.check_new if field.stored.bound else field.stored.check, field.name, bool(field.inside), field.default)
     for name, field in _ARGUMENTS.items()
     if name not in _BODY
 }
@@ -26,6 +26,11 @@ _TAKES_NONE = {name for name in _OWN if _ARGUMENTS[name].takes_none}
 WRITABLE = (*_BODY, *_OWN)
 _CHANGEABLE = [name for name in WRITABLE if name not in _ARGUMENTS or not _ARGUMENTS[name].stored.fixed]
 _NEVER_NONE = [name for name in _CHANGEABLE if name not in _ARGUMENTS or not _ARGUMENTS[name].nullable]
+
+
+def check_argument(name: str, value: object, field: str | None = None) -> Any:
+    """Check an argument as `remember` does; `field` is what the caller calls it."""
+    return _ARGUMENTS[name].check_new(field or name, value)
 
 
 def build_memory(**fields: object) -> Memory:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -38,8 +39,10 @@ class Bookkeeping:
     """What the store records about a memory; `document()` and JSON call it "metadata", as the documented structure
     does."""
 
-    creation_time: float = field(default=0.0, metadata=stored(checks.moment, column="created", slot=1))
-    last_access_time: float = field(default=0.0, metadata=stored(checks.moment))
+    creation_time: float = field(
+        default=0.0, metadata=stored(checks.moment, bound=checks.common_time, column="created", slot=1)
+    )
+    last_access_time: float = field(default=0.0, metadata=stored(checks.moment, bound=checks.common_time))
     compression_level: int = field(default=0, metadata=stored(checks.whole, column="level"))
     importance_score: float = field(
         default=0.5, metadata=stored(checks.share, argument="importance", column="importance", slot=2)
@@ -80,10 +83,16 @@ class Memory:
     `contents` holds the text and the caller's metadata together, `bookkeeping` what the store notes about it.
     """
 
-    memory_id: str = field(metadata=stored(checks.memory_id, argument="id", fixed=True, filled=True, column="id"))
-    agent_id: str = field(metadata=stored(checks.name, argument="agent", fixed=True, column="agent"))
+    memory_id: str = field(
+        metadata=stored(checks.memory_id, bound=checks.no_path, argument="id", fixed=True, filled=True, column="id")
+    )
+    agent_id: str = field(  # which begins the id of a memory that is given none
+        metadata=stored(checks.name, bound=checks.no_path, argument="agent", fixed=True, column="agent")
+    )
     step_number: int = field(metadata=stored(checks.whole, argument="step", filled=True, column="step"))
-    timestamp: float = field(metadata=stored(checks.moment, argument="when", filled=True, column="time", slot=0))
+    timestamp: float = field(
+        metadata=stored(checks.moment, bound=checks.common_time, argument="when", filled=True, column="time", slot=0)
+    )
     contents: dict[str, Any] = field(metadata=stored(checks.json_object, argument="metadata", filled=True, slot=11))
     bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
     embeddings: Embeddings = field(default_factory=Embeddings)
@@ -154,6 +163,11 @@ class Memory:
         """Return a shallow copy; `dataclasses.replace` takes five times as long."""
         return _copied(self)
 
+    def check_bounds(self) -> None:
+        """Refuse a memory that comes in with a value beyond the bounds of its field."""
+        for spec in _BOUNDED:
+            spec.check_new(spec.name, attrgetter(spec.path)(self))
+
     def document(self) -> dict[str, Any]:
         """Return the documented structure with exactly its keys, for JSON."""
         whole = self.to_dict()
@@ -203,6 +217,7 @@ FIELDS: tuple[Field, ...] = declared_fields(Memory)
 """The fields of a memory, without its bookkeeping and embeddings."""
 BOOKKEEPING: tuple[Field, ...] = declared_fields(Bookkeeping, "bookkeeping")
 """The fields of its bookkeeping, which JSON calls "metadata"."""
+_BOUNDED = [field for field in (*FIELDS, *BOOKKEEPING) if field.stored.bound is not None]
 VECTORS = tuple(field.name for field in fields(Embeddings))
 _NAMES = tuple(field.name for field in fields(Memory))
 _BOOKKEEPING_NAMES = tuple(field.name for field in BOOKKEEPING)

@@ -245,8 +245,9 @@ def _check(brain: Brain, name: str, items: Iterator[Item], vectors: bool, on_che
                 wrong = str(error)
         if wrong is None and item.memory is not None:
             try:
+                item.memory.check_bounds()
                 brain.cleaned(item.memory)
-            except PrivacyError as error:
+            except (InputError, PrivacyError) as error:
                 wrong = str(error)
         if wrong is not None:
             complaints.append(f"{item.where}: {wrong}" if len(complaints) < _MAX_SHOWN else "")

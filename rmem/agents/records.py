@@ -23,7 +23,7 @@ def record(agent_id: str, kind: str, data: object, step_number: object, priority
     now = time.time()
     return Memory(
         memory_id="",
-        agent_id=agent_id,
+        agent_id=checks.no_path("agent_id", agent_id),
         step_number=checks.whole("step_number", step_number),
         timestamp=now,
         contents=contents,

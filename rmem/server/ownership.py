@@ -18,7 +18,7 @@ from ..filters import Filter
 from ..memory_builder import apply_changes, build_changes, build_memory_of
 from ..models import Memory
 from ..stores.base import StoreStats
-from ..team.bounds import check_bounds, check_no_path
+from ..team.bounds import check_bounds
 from ..team.exchange import check_document, document
 from ..team.notes import KINDS, is_shared
 from ..team.versions import version_of
@@ -61,9 +61,7 @@ def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a memory to remember, with its author; refuse one in another member's name, one that would
     replace another member's memory, and one that is beyond the bounds."""
     given, known = _check_owner(access, fields)
-    place, id = given.get("place"), given.get("id")
-    if isinstance(id, str) and known is None:
-        check_no_path("id", id)
+    place = given.get("place")
     if given.get("type") in KINDS and isinstance(place, str) and is_shared(place):
         _check_bounds(build_memory_of(given), known, "metadata")
     return given
@@ -90,7 +88,6 @@ def _check_owner(access: Access, fields: Mapping[str, Any]) -> tuple[dict[str, A
 
 def _check_bounds(memory: Memory, known: Memory | None, body: str) -> None:
     """Refuse a memory of the team that is beyond what members are sent."""
-    check_no_path("agent", memory.agent_id)  # it begins the id of a memory that is given none
     sent = check_document({**document(memory), "id": memory.memory_id or "new"}, body=body)
     check_bounds(sent, 0 if known is None else version_of(known.contents), body=body)
 
@@ -140,11 +137,8 @@ def check_lines(access: Access, lines: Iterable[bytes]) -> None:
 def imported_memory(access: Access, record: Mapping[str, Any]) -> Memory:
     """Return the memory of a line of an export; refuse one that is beyond the bounds."""
     memory = Memory.from_dict(record)
-    known = access.brain.get(memory.memory_id)
-    if known is None:
-        check_no_path("memory_id", memory.memory_id)
     if memory.type in KINDS and is_shared(memory.place):
-        _check_bounds(memory, known, "contents")
+        _check_bounds(memory, access.brain.get(memory.memory_id), "contents")
     return memory
 
 

@@ -26,11 +26,9 @@ from .exchange import (
     merge_sources,
     source_key,
 )
-from .notes import CLAIMED, is_shared
+from .notes import CLAIMED, MOST_SOURCES, is_shared
 from .validation import mended_contents
 from .versions import FORGET, KEY, REMOVED, audience_detail, removal_of, version_of
-
-_SOURCES = 50
 
 
 @dataclass(slots=True)
@@ -129,7 +127,7 @@ def _merge_sent(known: Document, sent: Document, by: Sender, *, owned: bool) -> 
     for name in ("count", "files", KEY, "valid_until", "superseded_by"):
         if name in both["contents"]:
             body[name] = both["contents"][name]
-    body["sources"] = merge_sources(old, both["contents"]["sources"])[-_SOURCES:]
+    body["sources"] = merge_sources(old, both["contents"]["sources"])[-MOST_SOURCES:]
     return {**(both if owned else known), "author": known["author"], "contents": body}
 
 
@@ -155,7 +153,7 @@ def _admit_removal(brain: Brain, sent: Document, by: Sender, done: AdmissionResu
         removed = sent[KEY] or version + 1
         check_version(KEY, removed, version)
         if by.owns(known) and version < removed:
-            return by.edit_by(None, FORGET, **{REMOVED: True, KEY: removed})
+            return by.edit_by(None, FORGET, **{REMOVED: True, KEY: removed}, **audience_detail(known.place))
         if not by.owns(known):
             refused[0] = _not_yours("id", known.actor or "", by)
         # The member who removed it gets it back: a version that is not lower than the removal's stays.

@@ -12,27 +12,19 @@ from typing import Any
 from .. import checks
 from ..errors import InputError
 from .notes import ID, LONGEST_TEXT, is_shared
+from .validation import COUNTS, TIMES
 
 _NOTE_ID = re.compile(rf"{ID}[0-9a-f]{{24}}")
-_STEP = re.compile(r"(?:^|[/\\])\.\.?(?:[/\\]|$)|^[/\\]")  # of a path: "..", ".", or the root
 _LARGEST_CONTENTS = 262_144  # characters as JSON
 _CLOCKS_APART = 86_400.0  # seconds that a member's clock may be ahead of ours
 _VERSIONS_AHEAD = 1_000_000  # changes without a connection; a higher number would leave none for its author
 _NAMES = ("repository", "branch", "commit", "supersedes", "superseded_by", "workspace")
-_TIMES = ("valid_from", "valid_until", "shared_at")
-_VERSIONS = ("version", "shared", "reworded")
 
 
 def check_id(memory_id: str) -> None:
     """Check the id of a memory that the server does not have yet."""
     if not _NOTE_ID.fullmatch(memory_id):
         raise checks.refuse("id", f"the id of a team's memory ({ID} and 24 hexadecimal digits)", memory_id)
-
-
-def check_no_path(field: str, value: str) -> None:
-    """Refuse a name that is a path to somewhere else: URLs and file names are made of it."""
-    if _STEP.search(value):
-        raise checks.refuse(field, "a name that does not begin with / and has no . or .. as a part", value)
 
 
 def check_bounds(sent: Mapping[str, Any], known_version: int, *, body: str = "contents") -> None:
@@ -45,15 +37,14 @@ def check_bounds(sent: Mapping[str, Any], known_version: int, *, body: str = "co
     for name in _NAMES:
         if name in contents:
             checks.name(f"{body}.{name}", contents[name])
-    for name in _TIMES:
+    for name in TIMES:
         if name in contents:
             _check_time(f"{body}.{name}", contents[name], latest)
     for at, source in enumerate(contents.get("sources", ())):
         if "when" in source:
             _check_time(f"{body}.sources[{at}].when", source["when"], latest)
-    check_version(f"{body}.count", contents.get("count", 1), 0)
-    for name in _VERSIONS:
-        check_version(f"{body}.{name}", contents.get(name, 1), known_version)
+    for name in COUNTS:
+        check_version(f"{body}.{name}", contents.get(name, 1), 0 if name == "count" else known_version)
     size = len(json.dumps(contents, ensure_ascii=False))
     if size > _LARGEST_CONTENTS:
         raise InputError(f"{body} must be at most {_LARGEST_CONTENTS:,} characters as JSON, got {size:,}", field=body)

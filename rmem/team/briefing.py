@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from ..brain import Brain
 from .capture import read_transcript
+from .error_fixes import is_same_failure
 from .events import Event, EventKind
 from .identity import Repository, author, repository
 from .memory import TeamMemory
@@ -27,6 +28,7 @@ BAR = 0.5
 BUDGET, PROMPT_BUDGET = 4000, 2800  # characters
 HEADING = "From the team memory:\n\n"
 CONSIDERED, MOST_SHOWN = 6, 3  # memories that are considered, and that are shown at most
+_SAME_FAILURE = 0.95  # relevance of the fix of the same error of the same command
 _NEAR_BEST = 0.9  # least share of the best relevance for further memories
 _LONGEST_LINE, _LONGEST_TEXT = 300, 1500  # characters of a line of the briefing; of an experience
 _RECENT = 400  # newest memories of a repository that are searched for rules and decisions
@@ -132,7 +134,11 @@ class Briefing:
     def failure_candidates(self, command: str, output: str, team: TeamMemory, where: Place) -> list[Experience]:
         """Return candidates for a failed command, most relevant first, whatever the bar."""
         question = question_of_failure(command, output)
-        return team.recall(question, repository=where, k=CONSIDERED, kinds=SHOWN_KINDS, failure=True)
+        found = team.recall(question, repository=where, k=CONSIDERED, kinds=SHOWN_KINDS, failure=True)
+        for experience in found:
+            if is_same_failure(experience.memory.contents, command, output):
+                experience.relevance = max(experience.relevance, _SAME_FAILURE)
+        return sorted(found, key=lambda experience: -experience.relevance)
 
     # The start of a session
 

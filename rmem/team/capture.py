@@ -14,7 +14,7 @@ from ..brain import Brain
 from ..errors import RemanenceError
 from ..privacy import PrivacyPolicy
 from . import known_repositories
-from .committed_files import committed_text
+from .committed_files import committed_text, working_text
 from .dialects.payloads import event_id
 from .error_fixes import (
     Change,
@@ -293,7 +293,9 @@ class Capture:
 def _note_edit(state: SessionState, path: str, change: Change, when: float, where: Repository | None) -> None:
     """Record an edit of a file, and which failures it is for."""
     net = change.net
-    if change.is_whole and where is not None and state.failures:  # what was there before is in the last commit
+    if (change.is_whole or change.is_unknown) and where is not None and state.failures:
+        # What was there before is in the last commit.
+        net = token_hash(working_text(where.root, path)) if change.is_unknown else net
         before = [edit.get("net", 0) for edit in state.edits if edit["file"] == path]
         net -= token_hash(committed_text(where.root, path)) + sum(before)
     edit = {"file": path, "time": when, "change": change.text, "net": net}

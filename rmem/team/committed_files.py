@@ -1,4 +1,4 @@
-"""Read a file as the last commit of a repository has it."""
+"""Read a file of a repository, as its last commit has it or as it is now."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def committed_text(root: Path, name: str) -> str:
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 and len(done.stdout) <= _LARGEST else ""
+
+
+def working_text(root: Path, name: str) -> str:
+    """Return the text of a file as it is now; empty if it is not there or large."""
+    try:
+        path = root / name
+        return path.read_text(errors="replace") if path.stat().st_size <= _LARGEST else ""
+    except (OSError, ValueError):
+        return ""

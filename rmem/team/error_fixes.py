@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from .dialects.payloads import patch_in
+from .outcomes import headline
 from .tool_output import signature
 
 _CD = re.compile(r"""^cd\s+("[^"]*"|'[^']*'|[^\s;&]+)\s*(?:&&|;)\s*""")
@@ -81,6 +82,14 @@ def command_key(command: str, cwd: str = "", root: str = "") -> str:
 def failing_tests(output: str) -> list[str]:
     """Return the names of the failed tests in an output."""
     return list(dict.fromkeys(first or other for first, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
+
+
+def is_same_failure(fix: Mapping[str, Any], command: str, output: str) -> bool:
+    """Return whether a fix is of this error of this command; `fix` is the contents of its memory."""
+    before, error = str(fix.get("command") or ""), str(fix.get("error") or "")
+    if not before or not error or command_key(before) != command_key(command):
+        return False
+    return signature(headline(error)) == signature(headline(output))
 
 
 def files_named(command: str, output: str) -> list[str]:
@@ -154,6 +163,8 @@ class Change(NamedTuple):
     net: int
     is_whole: bool = False
     """Whether the file was written anew; then nothing is known of what went."""
+    is_unknown: bool = False
+    """Whether neither is known; then the file itself shows it."""
 
     @classmethod
     def joined(cls, changes: Iterable[Change]) -> Change:
@@ -185,8 +196,8 @@ def change_in(given: Mapping[str, Any], path: str) -> Change:
     pairs = [given, *(edit for edit in given.get("edits") or () if isinstance(edit, Mapping))]
     changes = [_difference(_first(edit, _OLD), _first(edit, _NEW)) for edit in pairs if _first(edit, _OLD + _NEW)]
     if changes:
-        text, net, _ = Change.joined(changes)
-        return Change(_cut(text, _LONG_EDIT), net)
+        joined = Change.joined(changes)
+        return joined._replace(text=_cut(joined.text, _LONG_EDIT))
     whole = _first(given, _WHOLE)
     if whole:
         lines = [line.strip() for line in whole.splitlines() if line.strip()]

@@ -21,12 +21,12 @@ from .. import checks
 from ..brain import Brain
 from ..contents import EARLIER
 from ..errors import ConfigError, InputError
-from ..memory_builder import build_memory
+from ..memory_builder import build_memory, check_argument
 from ..models import Memory
 from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
-from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, SUPERSEDED, is_shared
+from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, MOST_SOURCES, SUPERSEDED, is_shared
 from .validation import check, mended_contents, sound
 from .versions import (
     CHANGES,
@@ -40,7 +40,6 @@ from .versions import (
 
 SYNC = "sync"
 _FIELDS = ("id", "text", "kind", "agent", "author", "session", "when", "importance", "place", "contents")
-_SOURCES = 50
 _REGISTERS = ("valid_until", "superseded_by")
 
 Document = dict[str, Any]
@@ -92,14 +91,11 @@ def check_document(data: Mapping[str, Any], *, body: str = "contents") -> Docume
     if contents.get("scope") == "personal":
         raise InputError(f"{body}.scope: a personal memory stays with its author", field=f"{body}.scope")
     return {
-        "id": checks.memory_id("id", data["id"]),
-        "text": checks.text("text", data["text"]),
+        **{name: check_argument(name, data[name]) for name in ("id", "text", "agent", "importance")},
         "kind": checks.one_of("kind", data["kind"], KINDS),
-        "agent": checks.name("agent", data["agent"]),
-        "author": None if data["author"] is None else checks.name("author", data["author"]),
-        "session": None if data["session"] is None else checks.name("session", data["session"]),
-        "when": checks.moment("when", checks.number("when", data["when"])),
-        "importance": checks.share("importance", data["importance"]),
+        "author": None if data["author"] is None else check_argument("actor", data["author"], "author"),
+        "session": None if data["session"] is None else check_argument("session", data["session"]),
+        "when": check_argument("when", checks.number("when", data["when"])),
         "place": place,
         "contents": contents,
     }
@@ -130,7 +126,7 @@ def merge(left: Document, right: Document) -> Document:
             contents[key] = min(mine[key], theirs[key], key=_json_text)
     contents["sources"] = merge_sources((), [*mine.get("sources", ()), *theirs.get("sources", ())])
     contents["count"] = max(len(contents["sources"]), mine.get("count", 1), theirs.get("count", 1))
-    contents["sources"] = contents["sources"][-_SOURCES:]
+    contents["sources"] = contents["sources"][-MOST_SOURCES:]
     contents[KEY] = max(version_of(mine), version_of(theirs))
     if files := sorted({*mine.get("files", ()), *theirs.get("files", ())}):
         contents["files"] = files
@@ -153,7 +149,7 @@ def accept(mine: Document, theirs: Document) -> Document:
     """Return the server's version of a memory, plus sources and files that the server does not know yet."""
     both = merge(mine, theirs)["contents"]
     contents = {**theirs["contents"], KEY: both[KEY], "count": both["count"]}
-    contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-_SOURCES:]
+    contents["sources"] = merge_sources(theirs["contents"].get("sources", ()), both["sources"])[-MOST_SOURCES:]
     if "files" in both:
         contents["files"] = both["files"]
     return {**theirs, "contents": contents}
@@ -256,13 +252,10 @@ def changes(
 
 def _removed_version(brain: Brain, memory_id: str, memory: Memory | None, receiver: Receiver | None) -> int | None:
     """Return the version that a receiver must remove, of a memory that is gone or no longer shared with them; None if
-    they never had it. Where the log is too old to say who had it, all had what is gone."""
+    they never had it, or the log is too old to say so."""
     history = history_of(brain, memory_id)
-    if receiver is not None:
-        elsewhere = memory is not None and is_shared(memory.place)
-        had = any(audience_hash(place) in history.audiences for place in receiver.had)
-        if not had and (history.audiences or elsewhere):
-            return None
+    if receiver is not None and not any(audience_hash(place) in history.audiences for place in receiver.had):
+        return None
     if memory is not None:
         return version_of(memory.contents) if history.shared else None
     removal = history.removal

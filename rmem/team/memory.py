@@ -19,7 +19,19 @@ from ..stores.base import Edit, Edited
 from . import known_repositories
 from .bounds import check_bounds
 from .identity import Repository
-from .notes import CURRENT, FOREIGN, ID, KINDS, LONGEST_TEXT, SCOPES, SUPERSEDED, Experience, Note, audience
+from .notes import (
+    CURRENT,
+    FOREIGN,
+    ID,
+    KINDS,
+    LONGEST_TEXT,
+    MOST_SOURCES,
+    SCOPES,
+    SUPERSEDED,
+    Experience,
+    Note,
+    audience,
+)
 from .relevance import relevances
 from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
@@ -27,7 +39,6 @@ from .validation import mended_contents, sound
 from .versions import KEY as VERSION
 from .versions import audience_detail, removal_of, version_of
 
-_SOURCES = 50  # of a memory that are kept; its count goes on
 _MOMENT = ("author", "agent", "session", "when")  # what makes two sources the same
 _CLOSEST = 5  # memories that a new one is compared with
 _BATCH = 1000  # memories that are read at once to look for a file
@@ -119,7 +130,7 @@ class TeamMemory:
         sources = body.get("sources", [])
         if any(all(source.get(name) == before.get(name) for name in _MOMENT) for before in sources):
             return None  # stored twice, perhaps at another commit, because the first attempt failed halfway
-        body["sources"] = [*sources, source][-_SOURCES:]
+        body["sources"] = [*sources, source][-MOST_SOURCES:]
         body["count"] = body.get("count", 1) + 1
         if files := sorted({*body.get("files", ()), *fresh.contents.get("files", ())}):
             body["files"] = files

@@ -21,6 +21,8 @@ ID = "team-"
 """How the id of a note begins."""
 LONGEST_TEXT = 65_536
 """Characters of a note."""
+MOST_SOURCES = 50
+"""Sources of a memory that are kept; its count goes on."""
 FOREIGN = "from"
 """The tag of a memory that is another member's; its value is the server's address."""
 CLAIMED = "for"

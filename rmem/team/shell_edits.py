@@ -150,7 +150,7 @@ def _sed_edits(words: Sequence[str]) -> Iterator[ShellEdit]:
     ]
     change = Change.joined(change_in({"old_string": old, "new_string": new}, "") for old, new in pairs)
     if not change.text:
-        change = Change(f"`{' '.join(scripts)[:200]}`", 0)
+        change = Change(f"`{' '.join(scripts)[:200]}`", 0, is_unknown=True)
     yield from (ShellEdit(path, change) for path in others)
 
 

@@ -16,6 +16,7 @@ _KEPT = 32  # hashes of lines that make a print
 _LARGEST = 1 << 20
 _MOST_FILES = 5
 _ALIKE = 0.5  # share of common lines below which a file changed a lot
+_FEW = 6  # lines that one or the other has, which are never a lot: the fix of a short file is some of them
 
 
 def prints_of(root: Path, files: Iterable[str]) -> dict[str, list[int]]:
@@ -72,6 +73,8 @@ def _print_of(path: Path, _changed: int, _size: int) -> list[int]:
 
 def _likeness(first: Sequence[int], second: Sequence[int]) -> float:
     """Estimate the share of lines that two files have in common, from the smallest hashes of both."""
+    if len({*first} ^ {*second}) <= _FEW:
+        return 1.0
     smallest = sorted({*first, *second})[:_KEPT]
     both = set(first) & set(second)
     return sum(value in both for value in smallest) / len(smallest) if smallest else 1.0

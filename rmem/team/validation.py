@@ -20,8 +20,8 @@ from .notes import ID, KINDS, SCOPES
 
 log = logging.getLogger(__name__)
 _TEXTS = ("repository", "branch", "commit", "error", "fix", "command", "supersedes", "superseded_by", "workspace")
-_TIMES = ("valid_from", "valid_until", "shared_at")
-_COUNTS = ("count", "version", "shared", "reworded")
+TIMES = ("valid_from", "valid_until", "shared_at")
+COUNTS = ("count", "version", "shared", "reworded")
 _SOURCE_TEXTS = ("author", "for", "agent", "session", "branch", "commit")
 _BATCH = 1000
 _NAMED = 5  # damaged memories that a finding names
@@ -40,9 +40,9 @@ def _check_field(name: str, value: Any, body: str = "contents") -> None:
     field = f"{body}.{name}"
     if name in _TEXTS and not isinstance(value, str):
         raise checks.refuse(field, "a text", value)
-    if name in _TIMES:
+    if name in TIMES:
         checks.number(field, value, low=0)
-    elif name in _COUNTS:
+    elif name in COUNTS:
         checks.whole(field, value, low=1, high=2**53)
     elif name == "scope":
         checks.one_of(field, value, SCOPES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -10,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rmem import Brain, Filter, Memory, RecallSettings
+from rmem import Brain, Filter, Memory, RecallSettings, transfer
+from rmem.agents import AgentMemoryAPI
 from rmem.checks import MAX_NAME, MAX_TEXT
 from rmem.errors import ConfigError, InputError, NotFoundError, RemanenceError, UnknownFieldError, VectorError
 
@@ -33,8 +35,12 @@ NOT_TEXTS = [(5, None), (True, None), (b"bytes", None), (["a list"], None), ({"a
 NOT_TEXTS += [("", "''"), ("  \n\t\u00a0", r"\n\t"), ("nul \x00 inside", "NUL"), ("lone \ud800", "surrogate")]
 NOT_TEXTS += [(Unprintable(), "Unprintable")]
 TEXTS = [*NOT_TEXTS, (None, None), ("x" * (MAX_TEXT + 1), f"{MAX_TEXT + 1:,}"), ("word " * 2_000_000, "10,000,000")]
-NAMES = [*NOT_TEXTS, ("a\nb", None), ("tab\there", None), ("x" * (MAX_NAME + 1), str(MAX_NAME + 1))]
-IDS = [*NAMES[:-1], ("x" * (MAX_NAME + 65), str(MAX_NAME + 65))]  # an id holds a name and more
+NAMES = [*NOT_TEXTS, ("a\nb", None), ("tab\there", None), ("delete \x7f", None), ("next line \x85", None)]
+NAMES += [("line \u2028 separator", None), ("x" * (MAX_NAME + 1), str(MAX_NAME + 1))]
+ELSEWHERE = ["../x", "../../x", "a/../b", "..", ".", "./x", "/etc/passwd", "\\x", "..\\x", "a/.."]
+PATHS = [(path, None) for path in ELSEWHERE]
+LONG_ID = ("x" * (MAX_NAME + 65), str(MAX_NAME + 65))  # an id holds a name and more
+IDS = [*NAMES[:-1], LONG_ID]
 NUMBERS = [(True, None), (False, None), ("0.5", None), ([0.5], None), (NAN, "nan"), (INF, "inf"), (-INF, "inf")]
 NUMBERS += [(HUGE, "1000000"), (1j, None), (Decimal("0.5"), None), (np.True_, "True"), (np.array([1.0, 2.0]), "array")]
 SHARES = [*NUMBERS, (-0.1, None), (1.1, None), (2, None)]
@@ -54,6 +60,7 @@ TIMES += [
     (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-23))), "9999"),
     (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=23))), "1, 1, 1"),
 ]
+FAR_TIMES = [("9999-06-01", "9998"), (253_370_764_800.0, None), ("0001-06-01", "year 2"), (-62_130_000_000.0, "year 2")]
 OBJECTS = [(5, None), ("text", None), ([], None), ([("a", 1)], None), (True, None), (0, None), ("", "''")]
 OBJECTS += [({1: 2}, "1"), ({"a": object()}, "object"), ({"a": NAN}, "nan"), ({"a": {"b": [INF]}}, "inf")]
 OBJECTS += [({"a": {1, 2}}, "{1, 2}"), ({"a": b"x"}, "b'x'"), ({"a": "\ud800"}, "surrogate"), ({"a\x00": 1}, "NUL")]
@@ -72,15 +79,15 @@ TIERS = [("hot", None), ("", "''"), (None, None), (5, None), (["stm"], None), ("
 
 ARGUMENTS = {
     "text": TEXTS,
-    "agent": [*NAMES, (None, None)],
+    "agent": [*NAMES, *PATHS, (None, None)],
     "type": [*NAMES, (None, None)],
     "session": NAMES,
     "actor": NAMES,
     "place": NAMES,
-    "id": IDS,
+    "id": [*IDS, *PATHS],
     "tags": TAGS,
     "importance": [*SHARES, (None, None)],
-    "when": TIMES,
+    "when": [*TIMES, *FAR_TIMES],
     "metadata": METADATA,
     "step": WHOLES,
     "position": POINTS,
@@ -529,6 +536,45 @@ def test_a_record_must_be_a_mapping():
     for data in (None, 5, "x", [], [("memory_id", "m")]):
         with pytest.raises(InputError, match="memory"):
             Memory.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("memory_id", path) for path in ELSEWHERE),
+        ("agent_id", "../../x"),
+        ("agent_id", "next line \x85"),
+        ("timestamp", 253_370_764_800.0),
+        ("timestamp", -62_130_000_000.0),
+        ("creation_time", 253_370_764_800.0),
+    ],
+)
+def test_an_import_refuses_what_remember_refuses(brain, tmp_path, field, value):
+    record = brain.memories()[0].to_dict()
+    record |= {"memory_id": "m2"}
+    (record["metadata"] if field == "creation_time" else record)[field] = value
+    (tmp_path / "in.jsonl").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=rf"line 1: {field} must"):
+        transfer.import_(brain, tmp_path / "in.jsonl")
+
+
+@pytest.mark.parametrize("kind", ["state", "action", "interaction"])
+@pytest.mark.parametrize("agent", ["../../x", "next line \x85"])
+def test_an_agents_name_does_not_make_a_path_of_its_ids(kind, agent):
+    with AgentMemoryAPI() as api:
+        with pytest.raises(InputError, match="agent_id must be"):
+            getattr(api, f"store_agent_{kind}")(agent, {"a": 1}, 1)
+        assert api.list_agents() == []
+
+
+def test_memories_of_earlier_versions_beyond_the_bounds_can_be_read_and_forgotten():
+    with Brain(":memory:", embedder="none") as brain:
+        old = brain.remember("of an earlier version")
+        old.memory_id, old.timestamp = "../x", -62_130_000_000.0
+        brain.put([old])
+        assert brain.get("../x").text == "of an earlier version"
+        assert brain.update("../x", text="changed").text == "changed"
+        assert brain.forget("../x")
 
 
 def test_what_is_allowed_at_the_edges_is_allowed():

@@ -6,6 +6,7 @@ import pytest
 
 from rmem import Brain
 from rmem.team import known_repositories
+from rmem.team.admission import Sender, admit
 from rmem.team.exchange import Receiver, changes
 from rmem.team.login import Login
 from rmem.team.memory import TeamMemory
@@ -113,13 +114,25 @@ def test_the_log_names_no_repository(people, server):
     assert not [entry for entry in ann.brain.store.audit() if "acme" in str(entry.detail)]
 
 
-def test_of_an_older_log_removals_go_to_all_and_present_memories_to_those_who_have_them(tmp_path):
+def test_of_a_log_that_does_not_say_who_had_a_memory_no_ids_go_to_others(tmp_path):
     with Brain(tmp_path / "old.db") as brain:
-        kept, gone = (brain.remember(text, type="decision", place=f"repo:{SITE}") for text in ("One", "Two"))
-        for memory in (kept, gone):
+        kept, gone, own = (brain.remember(text, type="decision", place=f"repo:{SITE}") for text in ("1", "2", "3"))
+        for memory in (kept, gone, own):
             brain.store.record("ann", "sync", [memory.memory_id], version=1)
         brain.forget(gone.memory_id)
+        brain.update(own.memory_id, place="personal:ann")
         etl = {"organisation", f"repo:{ETL}"}
         found = changes(brain, 0, receiver=Receiver(etl, etl))
-    assert [item["id"] for item in found.gone] == [gone.memory_id]
-    assert found.memories == []
+    assert (found.gone, found.memories) == ([], [])
+
+
+def test_a_removal_says_whom_it_concerns_where_the_log_did_not(tmp_path):
+    with Brain(tmp_path / "old.db") as brain:
+        memory = brain.remember("Old", type="decision", place=f"repo:{SITE}", id="team-old", actor="ann")
+        brain.store.record("ann", "sync", [memory.memory_id], version=1)
+        assert admit(brain, [], [{"id": memory.memory_id, "version": 2}], Sender("ann")).changed == 1
+        heard = {
+            name: [one["id"] for one in changes(brain, 0, receiver=Receiver({name}, {name})).gone]
+            for name in (f"repo:{SITE}", f"repo:{ETL}")
+        }
+    assert heard == {f"repo:{SITE}": ["team-old"], f"repo:{ETL}": []}

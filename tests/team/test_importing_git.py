@@ -268,6 +268,25 @@ class Path:
 """
 
 
+def test_a_fix_is_known_by_what_the_notes_of_a_later_release_say_of_its_request_or_issue(brain, history):
+    request = history.commit("Fix reading of rows without codes (#41)", "etl/rows.py")
+    issue = history.commit("Fix the zone of invoices\n\nCloses #52", "etl/dates.py")
+    other = history.commit("Fix the order of columns (#60)", "etl/columns.py")
+    news = """1.2
+---
+-   Parcels of carriers that assign no number are imported. :issue:`41`
+-   Invoices are no longer dated
+    one day early. (#52)
+"""
+    (history.root / "CHANGES.rst").write_text(news)
+    history.commit("Release 1.2")
+    import_git(brain, history.root)
+    texts = {memory.contents["commit"]: memory.text for memory in brain.memories() if "commit" in memory.contents}
+    assert "Changelog: -   Parcels of carriers that assign no number are imported. 41" in texts[request]
+    assert "Changelog: -   Invoices are no longer dated one day early. (#52)" in texts[issue]
+    assert "Changelog" not in texts[other]
+
+
 def test_a_change_is_known_by_its_functions_its_tests_and_the_changelog(brain, history):
     (history.root / "etl").mkdir(exist_ok=True)
     (history.root / "etl/paths.py").write_text(PYTHON)

@@ -11,10 +11,13 @@ from datetime import UTC, datetime
 import pytest
 
 from rmem import Brain
+from rmem.team.briefing import Briefing
 from rmem.team.capture import Capture
 from rmem.team.dialects import dialect
 from rmem.team.error_fixes import change_in, command_key, fixed_by
 from rmem.team.events import Event, EventKind
+from rmem.team.identity import repository
+from rmem.team.memory import TeamMemory
 
 FAILED = "E   KeyError: 'code'\nFAILED tests/test_carrier.py::test_read - KeyError: 'code'\n1 failed in 0.1s"
 
@@ -357,6 +360,20 @@ def test_one_failure_and_one_fix_are_one_memory_however_the_edit_is_worded(brain
     assert memory.contents["count"] == 2
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        BY_SHELL["sed that replaces a line"],
+        """perl -0pi -e 's{row\\[.*}{row.get("code")}' etl/carrier.py""",
+    ],
+)
+def test_an_edit_by_line_numbers_or_patterns_is_the_same_fix_too(brain, committed, command):
+    first = fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
+    subprocess.run(["bash", "-c", command], cwd=committed, check=True)
+    assert (committed / "etl" / "carrier.py").read_text() == FIXED
+    assert fixes_by(brain, committed, "s2", command) == first
+
+
 def test_a_file_that_is_written_anew_after_an_edit_is_the_same_fix_too(brain, committed):
     first = fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
     agent = Agent(brain, committed)
@@ -379,6 +396,47 @@ def test_a_file_that_is_written_anew_after_an_edit_is_the_same_fix_too(brain, co
 def test_another_fix_of_the_same_failure_is_another_memory(brain, committed, other):
     fixes_by(brain, committed, "s1", WORDINGS["a whole line"])
     assert len(fixes_by(brain, committed, "s2", other)) == 2
+
+
+UNITTEST = """Exit code 1
+E
+======================================================================
+ERROR: test_read (tests.test_carrier.T.test_read)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "{folder}/tests/test_carrier.py", line 5, in test_read
+    self.assertIsNone(read({{"id": 1}}))
+                      ^^^^^^^^^^^^^^^
+  File "{folder}/etl/carrier.py", line 2, in read
+    return row["code"]
+           ~~~^^^^^^^^
+KeyError: 'code'
+
+----------------------------------------------------------------------
+Ran 1 test in 0.001s
+
+FAILED (errors=1)"""  # as Claude Code 2.1.327 reports it
+
+
+def test_the_fix_of_the_same_error_reaches_a_clone_that_does_not_have_it_yet(brain, committed, tmp_path):
+    """The file of the fix is short: what was fixed is a third of it."""
+    behind = tmp_path / "behind"
+    subprocess.run(["git", "clone", "-q", str(committed), str(behind)], check=True)
+    subprocess.run(["git", "remote", "set-url", "origin", "git@github.com:acme/etl.git"], cwd=behind, check=True)
+    agent, command = Agent(brain, committed), "python3 -m unittest tests.test_carrier"
+    agent.tell(EventKind.PROMPT, prompt="Make the tests of the carrier pass")
+    agent.runs(command, UNITTEST.format(folder=committed), failed=True)
+    (committed / "etl" / "carrier.py").write_text(FIXED)
+    agent.edits("etl/carrier.py", 'row["code"]', 'row.get("code")')
+    agent.runs(command, ".\n-----\nRan 1 test in 0.001s\n\nOK")
+    agent.tell(EventKind.SESSION_END)
+    team = TeamMemory(brain, author="bob@acme.io")
+    briefing = Briefing(brain, agent.capture.sessions)
+    for given, expected in ((command, ["error_fix"]), ("python3 -m unittest", [])):
+        output = UNITTEST.format(folder=behind)
+        found = briefing.relevant_to_failure(given, output, team, repository(str(behind)))
+        assert [one.kind for one in found if one.relevance > 0.9] == expected
+        assert all(one.stale is None for one in found)
 
 
 def test_another_number_is_another_fix(brain, committed):

@@ -53,7 +53,7 @@ _REVERTS = re.compile(
 _PARTLY = re.compile(r"\bpart of commit\b|\bpartial(?:ly)? revert", re.IGNORECASE)
 _MERGE = re.compile(r"^Merge (?:pull request|branch|remote-tracking branch)\b", re.IGNORECASE)
 _CONFLICTS = re.compile(r"^#?\s*Conflicts:\s*\n(?:[#\t ]+\S+\n?)*", re.MULTILINE)
-_REQUEST = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|GH-)\d+\)\s*$")
+_REQUEST = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|GH-)(\d+)\)\s*$")
 _REFERENCE = re.compile(
     r"^\W*(?:(?:refs?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|reverts|follow[- ]?up (?:on|to|of))\b:?\s*)?"
     r"(?:\(?(?:[\w./-]*#\d+|GH-\d+|https?://\S+)\)?[\s,.]*(?:and )?)+$",
@@ -226,10 +226,19 @@ class History:
         self._subjects: set[str] = set()  # of newer commits
         self._closed: set[str] = set()  # issues that newer commits say they close
         self._learned: set[str] = set()
+        self._news: dict[str, list[str]] = {}  # changelog entries of newer commits, by the numbers that they name
         self._reverted: set[str] = set()  # commits that were reverted, by their ids and titles
 
     def learn(self, commit: Commit) -> Note | None:
         """Return the note of a commit; None for most."""
+        entries = (entry for number in _numbers(commit) for entry in self._news.get(number, ()))
+        commit.patch.later_news = list(dict.fromkeys(entries))
+        note = self._learn(commit)
+        for number, entry in commit.patch.news_by_number():
+            self._news.setdefault(number, []).append(entry)
+        return note
+
+    def _learn(self, commit: Commit) -> Note | None:
         if commit.by_bot:
             return None
         reverted = _parse_revert(commit.subject)
@@ -343,6 +352,11 @@ def _parse_revert(subject: str) -> tuple[str, str, int] | None:
 def _title(subject: str) -> str:
     """Normalize a subject for comparison: no pull request numbers, punctuation or capitals."""
     return re.sub(r"\W+", " ", _REQUEST.sub("", subject)).strip().casefold()
+
+
+def _numbers(commit: Commit) -> list[str]:
+    """Return the numbers of the pull request of a commit and of the issues that it closes."""
+    return [*_REQUEST.findall(commit.subject), *_CLOSED.findall(f"{commit.subject}\n{commit.body}")]
 
 
 def _explanation(body: str) -> str:

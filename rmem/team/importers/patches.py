@@ -4,6 +4,7 @@ names often use the words of people who meet the problem."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 TEST = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_[^/]+$|[._-](?:test|spec)s?\.[^/.]+$")
@@ -21,6 +22,8 @@ _DEFINED = re.compile(
 _CASE = re.compile(r"""\b(?:it|test|describe|context|specify)\(\s*(['"`])(.+?)\1""")
 _ROLE = re.compile(r":\w+:`~?\.?([^`]*)`|[`*]")  # marks of reStructuredText and Markdown
 _HEADING = re.compile(r"(?i)^(?:version\b|released\b|unreleased\b|#+|[=~^-]{3,}|v?\d+(?:\.\d+)+\b)")
+_NUMBER = re.compile(r"(?:#|GH-|:(?:issue|pr|gh|pull):`#?|/(?:issues|pull)/)(\d+)")
+_BULLET = re.compile(r"(?:[-*+•]|\d+\.)\s|$")
 _MOST_LINES, _LONGEST_LINE = 5000, 1000
 _FUNCTIONS, _TESTS, _LONGEST_NEWS, _LONGEST_TESTS = 12, 10, 600, 400
 
@@ -31,6 +34,8 @@ class Patch:
 
     functions: dict[str, None] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)
+    later_news: list[str] = field(default_factory=list)
+    """Changelog entries of newer commits about this one."""
     _news: list[str] = field(default_factory=list)
     _path: str = ""
     _lines: int = 0
@@ -64,9 +69,25 @@ class Patch:
         elif name and len(self.functions) < _FUNCTIONS:
             self.functions[name] = None
 
+    def news_by_number(self) -> Iterator[tuple[str, str]]:
+        """Yield the changelog entries with each number of an issue or pull request that they name."""
+        entries: list[str] = []
+        for line in self._news:
+            if _BULLET.match(line) or not entries:
+                entries.append(line)
+            else:
+                entries[-1] += f" {line}"
+        for entry in entries:
+            for number in dict.fromkeys(_NUMBER.findall(entry)):
+                yield number, entry
+
     def lines(self) -> list[str]:
         """Return the lines for the memory of the commit."""
-        kept = [line for line in self._news if re.search(r"[A-Za-z]{3}", line) and not _HEADING.match(line)]
+        kept = [
+            line
+            for line in (*self._news, *self.later_news)
+            if re.search(r"[A-Za-z]{3}", line) and not _HEADING.match(line)
+        ]
         news = _ROLE.sub(lambda found: found[1] or "", " ".join(kept))[:_LONGEST_NEWS].strip()
         tests = ", ".join(self.tests)[:_LONGEST_TESTS]
         parts = (("Changelog", news), ("In", ", ".join(self.functions)), ("Tests", tests))
