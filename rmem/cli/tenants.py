@@ -12,7 +12,7 @@ import click
 from ..errors import InputError, StoreError
 from .cli_context import CliContext
 from .options import command_group, command_options
-from .output import align, moment, table
+from .output import moment
 from .serve import DATA, settings_of
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ def _print_list(cli: CliContext, key: str, documents: list[dict[str, Any]], colu
         return
     rows = [tuple(_cell(name, document[name]) for name in columns) for document in documents]
     heads = tuple(columns.values())
-    if cli.is_terminal:
-        table(heads, rows)
-    else:
-        align([heads, *rows])
+    cli.table(heads, rows)
 
 
 def _cell(name: str, value: Any) -> str:
