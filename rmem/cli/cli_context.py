@@ -74,6 +74,13 @@ class CliContext:
         unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         click.echo(json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None))
 
+    def answer(self, document: Any, text: str) -> None:
+        """Print a document as JSON where that is wanted, else a text."""
+        if self.json:
+            self.document(document)
+        else:
+            click.echo(text)
+
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), names: bool = True
     ) -> None:

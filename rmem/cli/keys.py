@@ -44,10 +44,7 @@ def new(cli: CliContext) -> None:
     from ..crypto.encryption import new_master_key
 
     key = new_master_key()
-    if cli.json:
-        cli.document({"master_key": key})
-    else:
-        click.echo(key)
+    cli.answer({"master_key": key}, key)
 
 
 @keys.command("list")
