@@ -324,92 +324,76 @@ Tiers = Annotated[list[Tier], Field(min_length=1)] | None
 Many = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class RecentForm(Form, kind="the retrieval 'recent'"):
-    count: Many = 5
+class _RetrievalForm(Form):
     memory_type: Name | None = None
     memory_tiers: Tiers = None
 
 
-class TimeRangeForm(Form, kind="the retrieval 'time-range'"):
-    start_step: Step
-    end_step: Step
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
-
-
-class TimeForm(Form, kind="the retrieval 'times'"):
-    since: Moment = None
-    until: Moment = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
-
-
-class AttributesForm(Form, kind="the retrieval 'attributes'"):
-    attributes: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
-
-
-class LocationForm(Form, kind="the retrieval 'locations'"):
+class _PlaceForm(_RetrievalForm):
     position: Point | None = None
     radius: Annotated[float, Field(ge=0)] | None = None
     box: Annotated[list[Point], Field(min_length=2, max_length=2)] | None = None
     place: Name | None = None
+
+
+class RecentForm(_RetrievalForm, kind="the retrieval 'recent'"):
+    count: Many = 5
+
+
+class TimeRangeForm(_RetrievalForm, kind="the retrieval 'time-range'"):
+    start_step: Step
+    end_step: Step
+
+
+class TimeForm(_RetrievalForm, kind="the retrieval 'times'"):
+    since: Moment = None
+    until: Moment = None
+
+
+class AttributesForm(_RetrievalForm, kind="the retrieval 'attributes'"):
+    attributes: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
+
+
+class LocationForm(_PlaceForm, kind="the retrieval 'locations'"):
     k: Many | None = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class ImportanceForm(Form, kind="the retrieval 'importance'"):
+class ImportanceForm(_RetrievalForm, kind="the retrieval 'importance'"):
     min_importance: Share = 0.0
     max_importance: Share = 1.0
     k: Many | None = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class SimilarForm(Form, kind="the retrieval 'similar-states'"):
+class SimilarForm(_RetrievalForm, kind="the retrieval 'similar-states'"):
     query_state: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
     k: Many = 5
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
     where: Where = None
 
 
-class EmbeddingForm(Form, kind="the retrieval 'embedding'"):
+class EmbeddingForm(_RetrievalForm, kind="the retrieval 'embedding'"):
     query_embedding: Vector
     k: Many = 5
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class ContentForm(Form, kind="the retrieval 'content'"):
+class ContentForm(_RetrievalForm, kind="the retrieval 'content'"):
     content_query: Annotated[
         Any, WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1}]})
     ]
     k: Many = 5
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class QueryForm(Form, kind="the retrieval 'query'"):
+class QueryForm(_PlaceForm, kind="the retrieval 'query'"):
     """Everything in one call: all that is given must hold."""
 
     text: Annotated[str, Field(min_length=1)] | None = None
     similar_to: Object | None = None
     k: Many | None = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
     start_step: Step | None = None
     end_step: Step | None = None
     since: Moment = None
     until: Moment = None
     min_importance: Share | None = None
     attributes: Object | None = None
-    position: Point | None = None
-    radius: Annotated[float, Field(ge=0)] | None = None
-    box: Annotated[list[Point], Field(min_length=2, max_length=2)] | None = None
-    place: Name | None = None
 
 
 class EmbedForm(Form, kind="what to embed"):
