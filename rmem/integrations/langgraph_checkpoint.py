@@ -10,10 +10,10 @@ import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..brain import Brain
+from ..closing import Closing
 from ..errors import InputError
 from ..extras import require
 from ..filters import Filter
@@ -42,7 +42,7 @@ CHECKPOINT, WRITE = "langgraph_checkpoint", "langgraph_write"
 _NEWEST = 16  # checkpoints; copies may have been stored after the one with the greatest id
 
 
-class BrainSaver(BaseCheckpointSaver[str]):
+class BrainSaver(Closing, BaseCheckpointSaver[str]):
     """Checkpoints in `brain`, a Brain or its address; sync and async.
 
     A checkpoint holds the whole state. `prune` keeps the latest of each namespace, and the earlier ones that a
@@ -239,14 +239,6 @@ class BrainSaver(BaseCheckpointSaver[str]):
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Return the next version: a text that sorts after the current one."""
         return f"{int((current or '0').partition('.')[0]) + 1:032}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the Brain if it was opened here."""
