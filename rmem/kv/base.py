@@ -178,6 +178,3 @@ class KeyedStore(Closing, MemoryStore[Any]):
 
     def __bool__(self) -> bool:
         return True  # `if memory.vector:` asks whether there is a store, not whether it holds something
-
-    def close(self) -> None:
-        """Release all resources. Closing twice is harmless."""
