@@ -19,10 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rmem_bench.evaluate.recall_sets import memories_of, recall_hits
-
 from rmem import Brain
 from rmem.evaluate.offline import Setting
+from rmem.evaluate.recall_sets import memories_of, recall_hits
 from rmem.facts.extract import facts_in, facts_in_text
 from rmem.facts.model import SURE, FoundFact, name_id, name_key
 from rmem.facts.relations import canonical

@@ -15,10 +15,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from rmem_bench.evaluate.recall_sets import RecallSet, files_in, measures, memories_of, read, recall_hits
-
 from rmem import Brain, RecallSettings
 from rmem.evaluate.offline import Setting
+from rmem.evaluate.recall_sets import RecallSet, files_in, measures, memories_of, read, recall_hits
 from rmem.index.analyser import question_words
 
 GROUPS = ("asked again", "in other words", "not judged")

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from rmem_bench.evaluate.locomo import read
 
 from rmem.embed import embedder_for
+from rmem.evaluate.locomo import read
 from rmem.recall.fusion import scale_of, share_of_vector, share_of_words, standardise
 from rmem.tables.search.texts import TextColumn
 from rmem.tables.search.vectors import VectorColumn

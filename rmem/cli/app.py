@@ -97,28 +97,23 @@ COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in sect
 _MISSING_HINTS = {"bench": " It is a distribution of its own; in a checkout: pip install -e ./benchmarks"}
 
 
-def plugin_commands(group: str = "") -> dict[str, Plugin]:
-    """Return the commands of plugins by name, from their metadata, without importing them; with a `group`, those that
-    are called GROUP.NAME."""
+def _plugin_commands() -> list[Plugin]:
+    """Return the commands of plugins from their metadata, without importing them."""
     from ..plugins import installed
 
-    found: dict[str, Plugin] = {}
-    for plugin in installed("command"):
-        own_group, _, name = plugin.name.rpartition(".")
-        if own_group == group and plugin.name not in COMMANDS:
-            found.setdefault(name, plugin)
-    return found
+    return [plugin for plugin in installed("command") if plugin.name not in COMMANDS]
 
 
-def load_command(plugin: Plugin) -> click.Command:
+def _from_plugin(name: str) -> click.Command | None:
     from ..errors import ConfigError
 
+    plugin = next((candidate for candidate in _plugin_commands() if candidate.name == name), None)
+    if plugin is None:
+        return None
     command = plugin.load()
     if not isinstance(command, click.Command):
         kind = type(command).__name__
-        raise ConfigError(
-            f"the command plugin {plugin.name!r} of {plugin.origin} must be a click.Command, but is a {kind}"
-        )
+        raise ConfigError(f"the command plugin {name!r} of {plugin.origin} must be a click.Command, but is a {kind}")
     return command
 
 
@@ -127,13 +122,12 @@ class Rmem(click.Group):
     for (entry points of the group rmem.commands) when a name is not ours, and to be listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *plugin_commands()]
+        return [*COMMANDS, *(plugin.name for plugin in _plugin_commands())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
         if entry is None:
-            plugin = plugin_commands().get(cmd_name)
-            return None if plugin is None else load_command(plugin)
+            return _from_plugin(cmd_name)
         command: click.Command = getattr(import_module(entry.module, __package__), entry.name)
         command.short_help = entry.summary
         return command
@@ -153,9 +147,9 @@ class Rmem(click.Group):
         for title, section in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, entry.summary) for name, entry in section.items()])
-        if added := plugin_commands():
+        if added := _plugin_commands():
             with formatter.section("From plugins"):
-                formatter.write_dl([(name, plugin.summary) for name, plugin in added.items()])
+                formatter.write_dl([(plugin.name, plugin.summary) for plugin in added])
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run, and exit with the code that `exit_codes` documents."""

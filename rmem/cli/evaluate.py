@@ -1,37 +1,37 @@
-"""`rmem eval`: recall quality on question sets of your own, and in use. `rmem-bench` adds public data sets."""
+"""`rmem eval`: recall quality on public data sets, on question sets of your own, and in use."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ..errors import ConfigError
-from . import app
+from .cli_context import CliContext
+from .evaluate_facts import facts
 from .evaluate_files import file
 from .evaluate_online import online
+from .evaluate_recall import recall
+from .evaluate_team import team
+from .options import command_options
+from .output import align, table
+from .progress import progress
 
-_OF_BENCH = ("facts", "locomo", "recall", "team")
+_TITLES = {
+    "1-4": "all that have an answer",
+    "1": "several facts",
+    "2": "time",
+    "3": "open domain",
+    "4": "one fact",
+    "5": "adversarial",
+    "all": "everything",
+}
 
 
 class _Evaluate(click.Group):
-    """Treats an argument that is not the name of a measure as a question set: `rmem eval questions.jsonl`. Plugins that
-    are called `eval.NAME` are further measures."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*self.commands, *app.plugin_commands("eval")])
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in self.commands:
-            return self.commands[cmd_name]
-        plugin = app.plugin_commands("eval").get(cmd_name)
-        return None if plugin is None else app.load_command(plugin)
+    """Treats an argument that is not the name of a measure as a question set: `rmem eval questions.jsonl`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.list_commands(ctx), *ctx.help_option_names):
-            if args[0] in _OF_BENCH:
-                raise ConfigError(
-                    f"`rmem eval {args[0]}` is part of rmem-bench, a distribution of its own; in a checkout: "
-                    "pip install -e ./benchmarks"
-                )
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
             args = ["file", *args]
         return super().parse_args(ctx, args)
 
@@ -39,20 +39,75 @@ class _Evaluate(click.Group):
 @click.group("eval", cls=_Evaluate, invoke_without_command=True)
 @click.pass_context
 def evaluate(context: click.Context) -> None:
-    """Measure recall: on a question set of your own, or by the feedback of its users; with rmem-bench also on public
-    data sets.
+    """Measure recall: on a question set of your own, on a public data set, or by the feedback of its users.
 
     \b
     Examples:
       rmem eval questions.jsonl
       rmem eval questions.jsonl --settings dense=0.7 --against default --k 5,10
-      rmem eval online --by week
       rmem eval recall sets/
+      rmem eval facts factconsolidation.json.gz
       rmem eval locomo locomo10.json
+      rmem eval online --by week
+      rmem eval team
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
+evaluate.add_command(facts)
 evaluate.add_command(file)
 evaluate.add_command(online)
+evaluate.add_command(recall)
+evaluate.add_command(team)
+
+
+@evaluate.command()
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--embedder", metavar="SPEC", help="static (the default), minilm, onnx:PATH, http:MODEL@URL.")
+@click.option(
+    "--granularity",
+    type=click.Choice(["turn", "session"]),
+    default="turn",
+    show_default=True,
+    help="What counts as found: the very turn, or its session.",
+)
+@click.option("--limit-conversations", type=int, metavar="N", help="Only the first N conversations.")
+@command_options
+def locomo(cli: CliContext, file: str, embedder: str | None, granularity: str, limit_conversations: int | None) -> None:
+    """Share of LoCoMo's evidence that recall finds among the first 1, 5, 10, 20 and 50, in percent.
+
+    Every turn is a memory, every question a recall. Category 5 (adversarial) is apart from 1 to 4.
+
+    \b
+    Examples:
+      rmem eval locomo locomo10.json
+      rmem eval locomo locomo10.json --granularity session --embedder minilm --json
+    """
+    from ..evaluate.locomo import DEPTHS
+    from ..evaluate.locomo import evaluate as measure
+
+    with progress("Recalling") as bar:
+        result = measure(
+            file,
+            embedder=embedder,
+            granularity=granularity,
+            limit_conversations=limit_conversations,
+            on_progress=bar,
+        )
+    if cli.json:
+        cli.document(result)
+        return
+    columns = ("CATEGORY", *(f"R@{depth}" for depth in DEPTHS), "")
+    rows = [(name, *_percent(result["recall"][name]), title) for name, title in _TITLES.items()]
+    numbers = range(1, len(DEPTHS) + 1)
+    if cli.is_terminal:
+        table(columns, rows, right=numbers)
+    else:
+        align([columns, *rows], right=numbers)
+    skipped = f", {result['skipped']} without evidence skipped" if result["skipped"] else ""
+    click.echo(f"{result['embedder']}, by {result['granularity']}, {result['questions']:,} questions{skipped}")
+
+
+def _percent(found: dict[str, Any]) -> list[str]:
+    return ["–" if value is None else f"{value:.1f}" for value in found.values()]

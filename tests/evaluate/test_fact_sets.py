@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from rmem_bench.evaluate.fact_sets import evaluate
 
 from rmem.errors import InputError
+from rmem.evaluate.fact_sets import evaluate
 
 SETS = [
     {

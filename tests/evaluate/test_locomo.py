@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rmem_bench.evaluate.locomo import evaluate, read
 
 from rmem.errors import InputError
+from rmem.evaluate.locomo import evaluate, read
 
 _TALK = [
     ("1:56 pm on 8 May, 2023", ["Ada: I adopted a grey cat called Pixel", "Bob: My bicycle was stolen on Monday"]),

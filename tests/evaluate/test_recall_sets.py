@@ -6,10 +6,10 @@ import gzip
 import json
 
 import pytest
-from rmem_bench.evaluate.recall_sets import MEASURES, PlainBM25, evaluate, fuse, plot
 
 from rmem.errors import InputError
 from rmem.evaluate.offline import Setting
+from rmem.evaluate.recall_sets import MEASURES, PlainBM25, evaluate, fuse, plot
 
 TEXTS = [
     "the harbour master lost his keys",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from rmem_bench.evaluate.reliability_sets import evaluate, plot
 
-from rmem.evaluate.reliability import FirstHit, auc, bins, error
+from rmem.evaluate.reliability import FirstHit, auc, bins, error, evaluate, plot
 
 
 def test_what_is_said_is_compared_with_what_is_by_tenths():

@@ -8,11 +8,11 @@ import os
 import subprocess
 
 import pytest
-from rmem_bench.evaluate.team import BARS, Found, Prompt, PromptResult, builtin, measure, mistakes
-from rmem_bench.evaluate.team.fitting import cross_validate, examples, fit
-from rmem_bench.evaluate.team.repositories import import_histories, read_prompts
 
 from rmem.errors import InputError
+from rmem.evaluate.team import BARS, Found, Prompt, PromptResult, builtin, measure, mistakes
+from rmem.evaluate.team.fitting import cross_validate, examples, fit
+from rmem.evaluate.team.repositories import import_histories, read_prompts
 from rmem.team.briefing import BAR
 from rmem.team.relevance import FEATURES
 

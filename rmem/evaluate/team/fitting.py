@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rmem.team.briefing import CONSIDERED, SHOWN_KINDS, question_of_failure, reads_like_work
-from rmem.team.relevance import FEATURES, features
-
+from ...team.briefing import CONSIDERED, SHOWN_KINDS, question_of_failure, reads_like_work
+from ...team.relevance import FEATURES, features
 from . import Found, Prompt, PromptResult, is_right
 from .repositories import Histories, commits_of
 

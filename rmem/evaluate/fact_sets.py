@@ -14,10 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rmem import checks
-from rmem.errors import InputError
-from rmem.evaluate.offline import Progress, Setting
-
+from .. import checks
+from ..errors import InputError
+from .offline import Progress, Setting
 from .recall_sets import files_in
 
 K = 10
@@ -52,7 +51,7 @@ def evaluate(
     paths: Sequence[str | Path], *, settings: Setting | None = None, on_progress: Progress | None = None
 ) -> dict[str, Any]:
     """Return the share of each set's questions whose answer is in the first hit, and in the first ten."""
-    from rmem.brain import Brain
+    from ..brain import Brain
 
     sets = [one for file in files_in(paths) for one in read(file)]
     setting = settings or Setting("default")

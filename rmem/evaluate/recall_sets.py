@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmem import checks
-from rmem.errors import InputError
-from rmem.evaluate.offline import Progress, Setting, compare
+from .. import checks
+from ..errors import InputError
+from .offline import Progress, Setting, compare
 
 if TYPE_CHECKING:
-    from rmem.brain import Brain
-    from rmem.models import Hits
+    from ..brain import Brain
+    from ..models import Hits
 
 BASELINES = ("bm25", "rrf")
 MEASURES = ("r@1", "r@5", "r@10", "mrr", "any@5", "all@5")
@@ -158,7 +158,7 @@ def _measure_store(
     recall_set: RecallSet, store: dict[str, Any], chosen: Sequence[Setting], baselines: bool
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """Yield the measures of each question that has an answer, by system."""
-    from rmem.brain import Brain
+    from ..brain import Brain
 
     memories = memories_of(store)
     sessions = [memory.get("session") for memory in store["memories"]]

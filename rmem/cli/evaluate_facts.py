@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from rmem.cli.cli_context import CliContext
-from rmem.cli.evaluate_files import setting_of
-from rmem.cli.options import command_options
-from rmem.cli.output import one_line
-from rmem.cli.progress import progress
+from .cli_context import CliContext
+from .evaluate_files import setting_of
+from .options import command_options
+from .output import align, one_line, table
+from .progress import progress
 
 
 @click.command()
@@ -30,7 +30,7 @@ def facts(cli: CliContext, files: tuple[str, ...], settings: str | None) -> None
       rmem eval facts factconsolidation.json.gz
       rmem eval facts factconsolidation.json.gz --settings facts=0
     """
-    from .fact_sets import MEASURES, evaluate
+    from ..evaluate.fact_sets import MEASURES, evaluate
 
     with progress("Recalling") as bar:
         report = evaluate(files, settings=setting_of(settings, "--settings"), on_progress=bar)
@@ -47,4 +47,7 @@ def facts(cli: CliContext, files: tuple[str, ...], settings: str | None) -> None
         )
         for part in report["sets"]
     ]
-    cli.table(columns, rows, right=range(1, 5))
+    if cli.is_terminal:
+        table(columns, rows, right=range(1, 5))
+    else:
+        align([columns, *rows], right=range(1, 5))

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rmem.team.briefing import MOST_SHOWN, Briefing, Place, select_relevant
-from rmem.team.memory import TeamMemory
-from rmem.team.notes import Experience
+from ...team.briefing import MOST_SHOWN, Briefing, Place, select_relevant
+from ...team.memory import TeamMemory
+from ...team.notes import Experience
 
 BARS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8)
 """Thresholds of relevance at which the curve is drawn."""

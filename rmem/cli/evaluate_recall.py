@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmem.cli.cli_context import CliContext
-from rmem.cli.evaluate_files import setting_of
-from rmem.cli.options import command_options
-from rmem.cli.output import one_line
-from rmem.cli.progress import progress
-from rmem.errors import InputError
+from ..errors import InputError
+from .cli_context import CliContext
+from .evaluate_files import setting_of
+from .options import command_options
+from .output import align, one_line, table
+from .progress import progress
 
 if TYPE_CHECKING:
-    from rmem.evaluate.offline import Setting
+    from ..evaluate.offline import Setting
 
 
 @click.command()
@@ -60,7 +60,7 @@ def recall(
       rmem eval recall sets/ --settings context=0 --against default --json
       rmem eval recall sets/ --reliability relevance.svg
     """
-    from . import recall_sets
+    from ..evaluate import recall_sets
 
     first, second = setting_of(settings, "--settings"), setting_of(against, "--against")
     if second is not None and second.name == ("default" if first is None else first.name):
@@ -82,13 +82,16 @@ def recall(
         row for result in report["sets"] for row in _rows(result["name"], result["systems"], f"{result['measured']:,}")
     ]
     rows += _rows("mean", report["mean"], "")
-    cli.table(columns, rows, right=range(2, 9))
+    if cli.is_terminal:
+        table(columns, rows, right=range(2, 9))
+    else:
+        align([columns, *rows], right=range(2, 9))
     for result in report["sets"]:
         _compare(result)
 
 
 def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | None, seed: int, path: str) -> None:
-    from . import reliability_sets as reliability
+    from ..evaluate import reliability
 
     with progress("Recalling") as bar:
         reports = reliability.evaluate(files, setting=setting, seed=seed, on_progress=bar)
@@ -107,7 +110,10 @@ def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | Non
         )
         for report in reports
     ]
-    cli.table(columns, rows, right=range(1, 4))
+    if cli.is_terminal:
+        table(columns, rows, right=range(1, 4))
+    else:
+        align([columns, *rows], right=range(1, 4))
 
 
 def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[tuple[str, ...]]:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmem.cli.cli_context import CliContext
-from rmem.cli.options import command_options
-from rmem.cli.output import align, one_line
-from rmem.cli.progress import progress
-from rmem.errors import InputError
+from ..errors import InputError
+from .cli_context import CliContext
+from .options import command_options
+from .output import align, one_line
+from .progress import progress
 
 if TYPE_CHECKING:
-    from .team import Figures, PromptResult
-    from .team.fitting import Curve
+    from ..evaluate.team import Figures, PromptResult
+    from ..evaluate.team.fitting import Curve
 
 
 @click.command()
@@ -55,9 +55,8 @@ def team(
       rmem eval team --repository ../click --repository ../httpx --prompts prompts.jsonl --mistakes
       rmem eval team --bar 0.5
     """
-    from rmem.team.briefing import BAR
-
-    from . import team as evaluation
+    from ..evaluate import team as evaluation
+    from ..team.briefing import BAR
 
     if bool(repositories) != bool(prompts):
         raise InputError("--repository and --prompts go together", field="prompts" if repositories else "repository")
@@ -68,7 +67,7 @@ def team(
     if repositories:
         results, curve = _results(repositories, prompts, [_session(given) for given in sessions], fit)
     else:
-        from .team import builtin
+        from ..evaluate.team import builtin
 
         results = builtin.evaluate()
     groups = {name: [result for result in results if result.prompt.repository == name] for name in _names(results)}
@@ -101,8 +100,8 @@ def team(
 def _results(
     repositories: Sequence[Path], prompts: Sequence[Path], sessions: Sequence[tuple[str, Path]], fit: bool
 ) -> tuple[list[PromptResult], Curve | None]:
-    from .team import fitting
-    from .team.repositories import import_histories, read_prompts
+    from ..evaluate.team import fitting
+    from ..evaluate.team.repositories import import_histories, read_prompts
 
     read = [prompt for place in prompts for prompt in read_prompts(place)]
     with progress("Importing") as bar:

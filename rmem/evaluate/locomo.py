@@ -13,13 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmem import checks
-from rmem.errors import InputError
-from rmem.recall.sessions import by_session
+from .. import checks
+from ..errors import InputError
+from ..recall.sessions import by_session
 
 if TYPE_CHECKING:
-    from rmem.brain import Brain
-    from rmem.embed import EmbedderSpec
+    from ..brain import Brain
+    from ..embed import EmbedderSpec
 
 Progress = Callable[[int, int], None]
 Turn = tuple[int, int]
@@ -69,7 +69,7 @@ def evaluate(
     >>> evaluate("locomo.json")["recall"]["1-4"]["10"]  # doctest: +SKIP
     80.9
     """
-    from rmem.brain import Brain
+    from ..brain import Brain
 
     checks.one_of("granularity", granularity, GRANULARITIES)
     if limit_conversations is not None:

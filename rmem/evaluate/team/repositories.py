@@ -12,13 +12,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rmem.brain import Brain
-from rmem.errors import InputError
-from rmem.models import Memory
-from rmem.team.identity import Repository, repository
-from rmem.team.importers.run import import_git, import_transcripts
-from rmem.team.memory import TeamMemory
-
+from ...brain import Brain
+from ...errors import InputError
+from ...models import Memory
+from ...team.identity import Repository, repository
+from ...team.importers.run import import_git, import_transcripts
+from ...team.memory import TeamMemory
 from . import KINDS, Prompt, PromptResult, run_prompts
 
 Progress = Callable[[str, int, int], None]

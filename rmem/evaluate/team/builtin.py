@@ -6,10 +6,9 @@ from __future__ import annotations
 import time
 from importlib.resources import files
 
-from rmem.brain import Brain
-from rmem.team.memory import TeamMemory
-from rmem.team.notes import Note
-
+from ...brain import Brain
+from ...team.memory import TeamMemory
+from ...team.notes import Note
 from . import Prompt, PromptResult, run_prompts
 
 _DAY = 86_400.0
