@@ -6,22 +6,17 @@ arguments; a test compares the two."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from .annotations import Durability, MemoryOrId, Where
+from .annotations import MemoryOrId, Where
 from .brain import Brain
-from .embed import EmbedderSpec
-from .privacy.choice import PrivacySpec
 from .recall.settings import RecallSettings
-from .stores.base import MemoryStore, Progress, RecordStore
+from .stores.base import Progress, RecordStore
 
 if TYPE_CHECKING:
-    from .crypto.encryption import Encryption
     from .graph.aio import AsyncGraph
-    from .vectors.base import VectorIndex
 
 Wrapped = TypeVar("Wrapped")
 Params = ParamSpec("Params")
@@ -78,6 +73,13 @@ def _rebuild(kind: type[_AsyncWrapper[Any]], sync: object) -> _AsyncWrapper[Any]
     return face
 
 
+def _with_arguments_of(
+    other: Callable[Concatenate[Any, Params], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Params], None]]:
+    """Decorator for an `__init__` that takes the arguments of another."""
+    return wraps(other)
+
+
 class AsyncFace(_AsyncWrapper[Wrapped]):
     """Wraps any object: `await wrapper.recall("…")` runs `sync.recall("…")` in a thread."""
 
@@ -92,32 +94,9 @@ class AsyncFace(_AsyncWrapper[Wrapped]):
 class AsyncBrain(_AsyncWrapper[Brain]):
     """`async with AsyncBrain() as brain: hits = await brain.recall("…")`; the arguments are Brain's."""
 
-    def __init__(
-        self,
-        address: str | Path | RecordStore | MemoryStore[Any] | None = None,
-        *,
-        embedder: EmbedderSpec = None,
-        settings: RecallSettings | Mapping[str, Any] | None = None,
-        durability: Durability = "full",
-        privacy: PrivacySpec = None,
-        encryption: Encryption | Literal[False] | None = None,
-        vectors: str | VectorIndex | None = None,
-        token: str | None = None,
-        workspace: str | None = None,
-    ) -> None:
-        super().__init__(
-            Brain(
-                address,
-                embedder=embedder,
-                settings=settings,
-                durability=durability,
-                privacy=privacy,
-                encryption=encryption,
-                vectors=vectors,
-                token=token,
-                workspace=workspace,
-            )
-        )
+    @_with_arguments_of(Brain.__init__)
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(Brain(*given, **options))
 
     @property
     def address(self) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast, overload
 
 from . import checks, config
 from .annotations import Changes, Durability, MemoryOrId, Mode, Moment, Names, NewMemory, Stats, Tier, VectorLike, Where
+from .closing import Closing
 from .embed import EmbedderSpec, question_vectors, word_vectors
 from .errors import (
     ConfigError,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _CHUNK = 1000
 
 
-class Brain:
+class Brain(Closing):
     """A persistent memory.
 
         brain = Brain()                            # the default file; RMEM_HOME moves it
@@ -495,14 +495,6 @@ class Brain:
         """Write pending changes and close the store. Closing twice is harmless."""
         self._engine.close()
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Brain({self.address!r})"

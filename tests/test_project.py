@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "extras",
         "http_link",
         "annotations",
+        "closing",
         "forks",
         "patterns",
         "filelocks",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, overload
 
 from .. import checks
 from ..aio import AsyncFace
 from ..brain import Brain
+from ..closing import Closing
 from ..errors import InputError
 from ..tiers.forgetting import ForgettingPolicy
 from .config import MemoryConfig
@@ -19,7 +19,7 @@ from .system import MemorySystem, raise_as, raise_maintenance_error, raise_retri
 from .types import ConfigUpdate, MemoryStatistics
 
 
-class AgentMemoryAPI:
+class AgentMemoryAPI(Closing):
     """States, actions and interactions of many agents, in three tiers.
 
         memory_api = AgentMemoryAPI()
@@ -203,14 +203,6 @@ class AgentMemoryAPI:
     def close(self) -> None:
         """Write pending changes and close files and connections. Closing twice is harmless."""
         self._system.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __copy__(self) -> Self:
         return self

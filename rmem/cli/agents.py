@@ -9,7 +9,7 @@ import click
 
 from ..errors import MemoryAPIException, RemanenceError
 from .cli_context import CliContext, store_file
-from .output import align, facts, moment, size, table, visible
+from .output import facts, moment, size, visible
 
 if TYPE_CHECKING:
     from ..agents.types import MemoryStatistics
@@ -87,7 +87,4 @@ def _size(count: int | None) -> str:
 
 def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
     click.echo()
-    if cli.is_terminal:
-        table(columns, rows, right=right)
-    else:
-        align([columns, *rows], right=right)
+    cli.table(columns, rows, right=right)

@@ -74,6 +74,24 @@ class CliContext:
         unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         click.echo(json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None))
 
+    def answer(self, document: Any, text: str) -> None:
+        """Print a document as JSON where that is wanted, else a text."""
+        if self.json:
+            self.document(document)
+        else:
+            click.echo(text)
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), names: bool = True
+    ) -> None:
+        """Print a table on a terminal, else aligned columns, with their `names` first. Columns `right` hold numbers."""
+        from . import output
+
+        if self.is_terminal:
+            output.table(columns, rows, right=right)
+        else:
+            output.align([columns, *rows] if names else rows, right=right)
+
     def note(self, text: str) -> None:
         """Print a remark to standard error, unless the output is JSON or quiet."""
         if not self.json and not self.quiet:

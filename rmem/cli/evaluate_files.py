@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_options, values
-from .output import align, one_line, table
+from .output import one_line
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -101,10 +101,7 @@ def _print(result: dict[str, Any], cli: CliContext) -> None:
     else:
         columns = ("MEASURE", *names, "")
         rows = [(name, f"{value:.3f}", "") for name, value in _of(first).items()]
-    if cli.is_terminal:
-        table(columns, rows, right=range(1, len(columns) - 1))
-    else:
-        align([columns, *rows], right=range(1, len(columns) - 1))
+    cli.table(columns, rows, right=range(1, len(columns) - 1))
     skipped = f", {result['skipped']:,} skipped" if result["skipped"] else ""
     missing = f"; {result['missing']:,} relevant memories are not in the store" if result["missing"] else ""
     click.echo(f"{one_line(first['embedder'])}, {result['measured']:,} questions{skipped}{missing}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from .cli_context import CliContext
 from .options import command_options
-from .output import align, one_line, table
+from .output import one_line
 
 _FIGURES = ("success_rate", "hit_ratio", "mrr")
 _COLUMNS = ("RECALLS", "HITS", "SUCCESS", "HIT RATIO", "MRR")
@@ -51,14 +50,14 @@ def online(
 
 def _print(result: dict[str, Any], cli: CliContext) -> None:
     windows = [(row["from"], *_cells(row), "") for row in result["windows"]]
-    _show(cli, (f"{result['by'].upper()} FROM", *_COLUMNS, ""), windows, right=range(1, 6))
+    cli.table((f"{result['by'].upper()} FROM", *_COLUMNS, ""), windows, right=range(1, 6))
     click.echo()
     groups = [
         (one_line(row["agent"]) or "–", one_line(row["type"]) or "–", *_cells(row), _drift(row["drift"]))
         for row in result["groups"]
     ]
     groups.append(("all", "", *_cells(result["overall"]), _drift(result["drift"])))
-    _show(cli, ("AGENT", "TYPE", *_COLUMNS, "DRIFT"), groups, right=range(2, 7))
+    cli.table(("AGENT", "TYPE", *_COLUMNS, "DRIFT"), groups, right=range(2, 7))
 
 
 def _cells(figures: dict[str, Any]) -> list[str]:
@@ -71,10 +70,3 @@ def _drift(drift: dict[str, Any] | None) -> str:
         return "–"
     success = drift["measures"]["success_rate"]
     return f"{drift['direction']}: success {success['change']:+.3f} (p {success['p']:.3f})"
-
-
-def _show(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: range) -> None:
-    if cli.is_terminal:
-        table(columns, rows, right=right)
-    else:
-        align([columns, *rows], right=right)

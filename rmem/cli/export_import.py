@@ -50,10 +50,7 @@ def export(cli: CliContext, file: str, format_: str | None, no_vectors: bool, **
         return  # standard output is the file
     if not done["memories"]:
         cli.note("No memories are inside the filter." if filter_of(filters) else "No memories.")
-    if cli.json:
-        cli.document(done)
-    else:
-        click.echo(f"Exported {done['memories']:,} memories to {visible(file)}")
+    cli.answer(done, f"Exported {done['memories']:,} memories to {visible(file)}")
 
 
 HISTORY_SOURCES = ("claude-code", "codex", "git")

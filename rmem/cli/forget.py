@@ -226,10 +226,10 @@ def pin(cli: CliContext, memory_id: str, off: bool) -> None:
     """
     with cli.brain_or_empty() as brain:
         brain.pin(memory_id, not off)
-    if cli.json:
-        cli.document({"id": memory_id, "pinned": not off})
-    else:
-        click.echo(f"{'Unpinned' if off else 'Pinned'} {memory_id}" if cli.is_terminal else memory_id)
+    cli.answer(
+        {"id": memory_id, "pinned": not off},
+        f"{'Unpinned' if off else 'Pinned'} {memory_id}" if cli.is_terminal else memory_id,
+    )
 
 
 @click.command()
@@ -323,10 +323,10 @@ def _print_verification(cli: CliContext, store: AuditLog) -> None:
     from ..doctor import describe_audit
 
     broken = store.broken_audit()
-    if cli.json:
-        cli.document({"sound": not broken, "broken": broken})
-    else:
-        click.echo("The audit log is whole." if not broken else f"The audit log: {describe_audit(store, broken)}")
+    cli.answer(
+        {"sound": not broken, "broken": broken},
+        "The audit log is whole." if not broken else f"The audit log: {describe_audit(store, broken)}",
+    )
     if broken:
         raise click.exceptions.Exit(exit_codes.PROBLEMS)
 

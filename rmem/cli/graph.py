@@ -15,7 +15,6 @@ from ..graph.formats import READERS, WRITERS, format_of, read, write
 from ..graph.model import Change, Fact, iso
 from .cli_context import CliContext
 from .options import command_group, command_options
-from .output import align, table
 from .progress import progress
 
 Function = Callable[..., Any]
@@ -91,14 +90,7 @@ def _show(cli: CliContext, facts: Iterable[Fact], nothing: str) -> None:
             )
             for fact in found
         ]
-        _columns(cli, columns, rows)
-
-
-def _columns(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    if cli.is_terminal:
-        table(columns, rows, right=right)
-    else:
-        align(rows, right=right)
+        cli.table(columns, rows, names=False)
 
 
 def _times(fact: Fact) -> str:
@@ -198,7 +190,7 @@ def closure(cli: CliContext, entity: str, relation: str, reverse: bool, limit: i
     elif not page:
         click.echo(f"Nothing is reached from {entity!r} by {relation!r}.")
     else:
-        _columns(cli, ("name", "steps"), [(name, str(steps)) for name, steps in page], (1,))
+        cli.table(("name", "steps"), [(name, str(steps)) for name, steps in page], right=(1,), names=False)
     _note_more(cli, found, limit, offset)
 
 
@@ -217,7 +209,7 @@ def query(cli: CliContext, pattern: str, at: str | None, believed: str | None, l
         click.echo("Nothing matches.")
     else:
         names = list(found[0])
-        _columns(cli, names, [[row[name] for name in names] for row in found])
+        cli.table(names, [[row[name] for name in names] for row in found], names=False)
 
 
 def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
@@ -229,7 +221,7 @@ def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
         click.echo(nothing)
     else:
         rows = [(iso(change.time)[:16], "began" if change.began else "ended", str(change.fact)) for change in found]
-        _columns(cli, ("time", "what", "fact"), rows)
+        cli.table(("time", "what", "fact"), rows, names=False)
 
 
 @graph.command()
@@ -308,7 +300,7 @@ def _print_counts(cli: CliContext, found: Sequence[tuple[str, float]], what: str
     elif not found:
         click.echo("No facts yet. They are read from what you remember; `rmem reindex` reads them from older memories.")
     else:
-        _columns(cli, ("name", what), [(name, format(number, shown)) for name, number in found], (1,))
+        cli.table(("name", what), [(name, format(number, shown)) for name, number in found], right=(1,), names=False)
 
 
 @graph.command()

@@ -10,7 +10,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import command_group, command_options
-from .output import align, moment, table
+from .output import moment
 from .progress import progress
 
 
@@ -44,10 +44,7 @@ def new(cli: CliContext) -> None:
     from ..crypto.encryption import new_master_key
 
     key = new_master_key()
-    if cli.json:
-        cli.document({"master_key": key})
-    else:
-        click.echo(key)
+    cli.answer({"master_key": key}, key)
 
 
 @keys.command("list")
@@ -82,10 +79,7 @@ def list_(cli: CliContext) -> None:
         )
         for key in found
     ]
-    if cli.is_terminal:
-        table(columns, rows, right=(1, 3))
-    else:
-        align([columns, *rows], right=(1, 3))
+    cli.table(columns, rows, right=(1, 3))
 
 
 def _opens_text(key: dict[str, Any]) -> str:

@@ -35,10 +35,7 @@ def backup(cli: CliContext, target: str) -> None:
 
     with progress("Copying", stopped="Nothing was written; run it again for a whole copy.") as bar:
         done = copy(cli.address, target, on_progress=bar)
-    if cli.json:
-        cli.document(done)
-    else:
-        click.echo(f"Copied {done['memories']:,} memories ({size(done['bytes'])}) to {visible(done['target'])}")
+    cli.answer(done, f"Copied {done['memories']:,} memories ({size(done['bytes'])}) to {visible(done['target'])}")
 
 
 @click.command()

@@ -9,7 +9,7 @@ import click
 from . import exit_codes
 from .cli_context import CliContext
 from .options import command_options
-from .output import align, one_line, table
+from .output import one_line
 
 
 @click.command()
@@ -71,10 +71,7 @@ def _print(found: list[dict[str, Any]], cli: CliContext) -> None:
         )
         for plugin in found
     ]
-    if cli.is_terminal:
-        table(columns, rows)
-    else:
-        align([columns, *rows])
+    cli.table(columns, rows)
     for plugin in found:
         if not plugin["loads"]:  # in full, even on a narrow terminal
             click.echo(f"{one_line(plugin['name'])}: {one_line(plugin['problem'])}")

@@ -6,7 +6,7 @@ import click
 
 from .cli_context import CliContext
 from .options import command_group, command_options, text_of
-from .output import align, table, visible
+from .output import visible
 
 
 @command_group
@@ -60,9 +60,6 @@ def check(cli: CliContext, text: tuple[str, ...]) -> None:
             (finding.kind, finding.rule, policy.actions[finding.kind], f"{finding.start}-{finding.end}")
             for finding in findings
         ]
-        if cli.is_terminal:
-            table(columns, rows)
-        else:
-            align([columns, *rows])
+        cli.table(columns, rows)
         click.echo()
     click.echo("refused" if kept is None else visible(kept))

@@ -208,10 +208,7 @@ def update(
                 memory = brain.update(memory_id, **fields)
             if not cli.is_remote:
                 brain.store.record(config.user(), "change", [memory_id], origin="rmem", fields=sorted(fields))
-    if cli.json:
-        cli.document(memory_document(memory))
-    else:
-        click.echo(f"Updated {memory.memory_id}" if cli.is_terminal else memory.memory_id)
+    cli.answer(memory_document(memory), f"Updated {memory.memory_id}" if cli.is_terminal else memory.memory_id)
     if text is not None:
         note_foreign(cli, [memory], "the old words come")
 

@@ -155,10 +155,7 @@ def restore(cli: CliContext, source: str, data: str | None) -> None:
     from ..server.backups import restore as bring_back
 
     done = bring_back(_settings_of(cli, data), source)
-    if cli.json:
-        cli.document(done)
-    else:
-        click.echo(f"Restored {done['files']:,} files to {visible(done['data'])}; `rmem serve` serves them")
+    cli.answer(done, f"Restored {done['files']:,} files to {visible(done['data'])}; `rmem serve` serves them")
 
 
 @serve.command("move-workspace")

@@ -13,7 +13,7 @@ from ..errors import NotFoundError
 from .cli_context import CliContext, memory_document
 from .completion_values import agents, ids
 from .options import check_one_format, command_options, filter_of, filter_options, table_options
-from .output import align, facts, moment, one_line, size, table, visible
+from .output import facts, moment, one_line, size, visible
 
 if TYPE_CHECKING:
     from ..models import Memory
@@ -124,10 +124,8 @@ def _list(cli: CliContext, memories: Sequence[Memory]) -> None:
     rows = [
         (*(visible(part) for part in (m.id, m.type, m.agent, moment(m.timestamp))), one_line(m.text)) for m in memories
     ]
-    if cli.is_terminal and rows:
-        table(columns, rows)
-    elif rows:
-        align([columns, *rows])
+    if rows:
+        cli.table(columns, rows)
 
 
 @click.command()

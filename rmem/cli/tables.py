@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 from .cli_context import CliContext
 from .options import check_one_format, command_options, text_of, value_of, values
-from .output import align, one_line, table
+from .output import one_line
 
 if TYPE_CHECKING:
     from ..tables.client import Client
@@ -118,10 +118,7 @@ def _print(cli: CliContext, statement: str, rows: QueryRows) -> None:
         return
     lines = [[_cell(row[name]) for name in rows.columns] for row in rows]
     right = [at for at, name in enumerate(rows.columns) if rows and all(_is_number(row[name]) for row in rows)]
-    if cli.is_terminal:
-        table(rows.columns, lines, right=right)
-    else:
-        align([list(rows.columns), *lines], right=right)
+    cli.table(rows.columns, lines, right=right)
     cli.note(f"({len(rows):,} {'row' if len(rows) == 1 else 'rows'})")
 
 

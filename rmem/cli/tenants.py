@@ -12,7 +12,7 @@ import click
 from ..errors import InputError, StoreError
 from .cli_context import CliContext
 from .options import command_group, command_options
-from .output import align, moment, table
+from .output import moment
 from .serve import DATA, settings_of
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ def _print_list(cli: CliContext, key: str, documents: list[dict[str, Any]], colu
         return
     rows = [tuple(_cell(name, document[name]) for name in columns) for document in documents]
     heads = tuple(columns.values())
-    if cli.is_terminal:
-        table(heads, rows)
-    else:
-        align([heads, *rows])
+    cli.table(heads, rows)
 
 
 def _cell(name: str, value: Any) -> str:
@@ -111,10 +108,7 @@ def create_org(cli: CliContext, name: str, data: str | None) -> None:
     with control_of(cli, data, new=True) as (control, _):
         made = control.create_organization(name)
         control.create_workspace(made.id, "default")
-    if cli.json:
-        cli.document({"id": made.id, "name": made.name})
-    else:
-        click.echo(made.id)
+    cli.answer({"id": made.id, "name": made.name}, made.id)
 
 
 @org.command("list")
@@ -166,10 +160,7 @@ def create_workspace(cli: CliContext, name: str, org: str, data: str | None) -> 
     """
     with control_of(cli, data) as (control, _):
         made = control.create_workspace(organization_of(control, org).id, name)
-    if cli.json:
-        cli.document({"id": made.id, "name": made.name})
-    else:
-        click.echo(made.name)
+    cli.answer({"id": made.id, "name": made.name}, made.name)
 
 
 @workspace.command("list")
@@ -214,10 +205,7 @@ def delete_workspace(cli: CliContext, name: str, org: str, data: str | None, yes
         gone = control.delete_workspace(home.id, name)
         if gone is not None:
             Spaces(settings).remove(gone.org, gone.id, gone.name)
-    if cli.json:
-        cli.document({"deleted": name})
-    else:
-        click.echo(f"Deleted {name}")
+    cli.answer({"deleted": name}, f"Deleted {name}")
 
 
 # Members
@@ -257,10 +245,10 @@ def add_member(cli: CliContext, name: str, role: str, workspace: str | None, org
     with control_of(cli, data) as (control, _):
         home = organization_of(control, org)
         kept = control.set_member(home.id, name, _parse_role(role), _workspace(control, home.id, workspace))
-    if cli.json:
-        cli.document({"member": kept.member, "role": kept.role.name, "workspace": workspace})
-    else:
-        click.echo(f"{kept.member} has {kept.role.name} in {workspace or 'all workspaces'}")
+    cli.answer(
+        {"member": kept.member, "role": kept.role.name, "workspace": workspace},
+        f"{kept.member} has {kept.role.name} in {workspace or 'all workspaces'}",
+    )
 
 
 @member.command("list")
@@ -303,10 +291,7 @@ def remove_member(cli: CliContext, name: str, workspace: str | None, org: str, d
         home = organization_of(control, org)
         if not control.remove_member(home.id, name, _workspace(control, home.id, workspace)):
             raise InputError(f"{name!r} has no role {'in ' + workspace if workspace else 'here'}", field="MEMBER")
-    if cli.json:
-        cli.document({"removed": name})
-    else:
-        click.echo(f"Removed {name}")
+    cli.answer({"removed": name}, f"Removed {name}")
 
 
 # Tokens

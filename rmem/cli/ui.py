@@ -51,10 +51,7 @@ def ui(cli: CliContext, port: int, no_browser: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="rmem-ui-") as name, socket.create_server((_HOST, port)) as listening:
         folder, code = Path(name), secrets.token_urlsafe(32)
         link = f"http://{_HOST}:{listening.getsockname()[1]}/ui/#login={code}"
-        if cli.json:
-            cli.document({"url": link, "store": cli.address})
-        else:
-            click.echo(link)
+        cli.answer({"url": link, "store": cli.address}, link)
         cli.note(f"Showing {visible(cli.address)} until you press Ctrl-C. The link works once, for two minutes.")
         if not no_browser and not webbrowser.open(_redirecting_file(folder, link).as_uri()):
             cli.note("No browser was found here; open the link yourself.")

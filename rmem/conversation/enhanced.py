@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import checks, config
 from ..annotations import Mode
 from ..attachments import detach, restore
+from ..closing import Closing
 from ..contents import ATTACHMENTS, own_contents
 from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MAX_RECALLED = 8  # memories that a context may hold
 
 
-class EnhancedAgentMemory:
+class EnhancedAgentMemory(Closing):
     """The memory of one agent.
 
         memory = EnhancedAgentMemory(persistent=True)            # the default file; path="agent.db" for another
@@ -362,14 +362,6 @@ class EnhancedAgentMemory:
         self.brain.close()
         if self._given is not None:
             ValueRecords(self._given).close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"EnhancedAgentMemory({self.agent!r}, {self.brain.address!r})"

@@ -6,7 +6,6 @@ client.beta.messages.run_tools(model=…, messages=…, tools=[BrainMemoryTool("
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from ..errors import NotFoundError, RemanenceError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
-from .common import id_of, open_brain
+from .common import id_of, in_thread, open_brain
 
 require("anthropic", "rmem.integrations.anthropic")
 
@@ -36,10 +35,10 @@ class MemoryFiles:
     Results have the wording of Anthropic's own file system tool, which Claude was trained on.
     """
 
-    def __init__(self, brain: Brain, agent: str) -> None:
-        self.brain = brain
-        self.agent = agent
-        self.where = Filter.of({"agent": agent, "type": FILE})
+    def __init__(self, brain: Brain | str | Path | None, agent: str) -> None:
+        self.brain, self._owned = open_brain(brain)
+        self._agent = agent
+        self._where = Filter.of({"agent": agent, "type": FILE})
 
     def view(self, command: Any) -> str:
         path = _normalize(command.path)
@@ -120,20 +119,25 @@ class MemoryFiles:
             self.brain.forget(memory.id)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
-    def clear(self) -> str:
-        self.brain.forget(where=self.where)
+    def clear_all_memory(self) -> str:
+        self.brain.forget(where=self._where)
         return "All memory cleared"
+
+    def close(self) -> None:
+        """Close the Brain if it was opened here."""
+        if self._owned:
+            self.brain.close()
 
     # Files as memories
 
     def _id_of(self, path: str) -> str:
-        return id_of("anthropic", self.agent, path)
+        return id_of("anthropic", self._agent, path)
 
     def _get(self, path: str) -> Memory | None:
         return self.brain.get(self._id_of(path))
 
     def _below(self, path: str) -> list[Memory]:
-        held = self.brain.memories(self.where, limit=None)
+        held = self.brain.memories(self._where, limit=None)
         return sorted((memory for memory in held if _path(memory).startswith(f"{path}/")), key=_path)
 
     def _at_or_below(self, path: str) -> list[Memory]:
@@ -165,7 +169,7 @@ class MemoryFiles:
                 [
                     {
                         "id": self._id_of(path),
-                        "agent": self.agent,
+                        "agent": self._agent,
                         "type": FILE,
                         "when": when,
                         **_text_and_metadata(path, content),
@@ -202,74 +206,28 @@ class MemoryFiles:
         return f"Here's the content of {given} with line numbers:\n{_number_lines(lines, first)}"
 
 
-class BrainMemoryTool(BetaAbstractMemoryTool):
+class BrainMemoryTool(MemoryFiles, BetaAbstractMemoryTool):
     """Claude's memory tool with its files in `brain`, a Brain or its address."""
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "claude", **options: Any) -> None:
-        super().__init__(**options)
-        self.brain, self._owned = open_brain(brain)
-        self._files = MemoryFiles(self.brain, agent)
-
-    def view(self, command: Any) -> str:
-        return self._files.view(command)
-
-    def create(self, command: Any) -> str:
-        return self._files.create(command)
-
-    def str_replace(self, command: Any) -> str:
-        return self._files.str_replace(command)
-
-    def insert(self, command: Any) -> str:
-        return self._files.insert(command)
-
-    def delete(self, command: Any) -> str:
-        return self._files.delete(command)
-
-    def rename(self, command: Any) -> str:
-        return self._files.rename(command)
-
-    def clear_all_memory(self) -> str:
-        return self._files.clear()
-
-    def close(self) -> None:
-        """Close the Brain if it was opened here."""
-        if self._owned:
-            self.brain.close()
+        MemoryFiles.__init__(self, brain, agent)
+        BetaAbstractMemoryTool.__init__(self, **options)
 
 
-class BrainAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+class BrainAsyncMemoryTool(MemoryFiles, BetaAsyncAbstractMemoryTool):
     """BrainMemoryTool for `AsyncAnthropic`: each command runs in a thread."""
 
     def __init__(self, brain: Brain | str | Path | None = None, *, agent: str = "claude", **options: Any) -> None:
-        super().__init__(**options)
-        self.brain, self._owned = open_brain(brain)
-        self._files = MemoryFiles(self.brain, agent)
+        MemoryFiles.__init__(self, brain, agent)
+        BetaAsyncAbstractMemoryTool.__init__(self, **options)
 
-    async def view(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.view, command)
-
-    async def create(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.create, command)
-
-    async def str_replace(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.str_replace, command)
-
-    async def insert(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.insert, command)
-
-    async def delete(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.delete, command)
-
-    async def rename(self, command: Any) -> str:
-        return await asyncio.to_thread(self._files.rename, command)
-
-    async def clear_all_memory(self) -> str:
-        return await asyncio.to_thread(self._files.clear)
-
-    def close(self) -> None:
-        """Close the Brain if it was opened here."""
-        if self._owned:
-            self.brain.close()
+    view: Any = in_thread(MemoryFiles.view)
+    create: Any = in_thread(MemoryFiles.create)
+    str_replace: Any = in_thread(MemoryFiles.str_replace)
+    insert: Any = in_thread(MemoryFiles.insert)
+    delete: Any = in_thread(MemoryFiles.delete)
+    rename: Any = in_thread(MemoryFiles.rename)
+    clear_all_memory: Any = in_thread(MemoryFiles.clear_all_memory)
 
 
 def _normalize(path: str) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ..brain import Brain
 from ..embed import EmbedderSpec
 from ..errors import InputError
 from ..filters import Filter
 from ..models import Memory
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 MAX_HITS = 1000  # of one recall; a server returns no more
 _PAGE = 500
@@ -21,6 +26,16 @@ _PAGE = 500
 def open_brain(brain: Brain | str | Path | None, embedder: EmbedderSpec = None) -> tuple[Brain, bool]:
     """Return a Brain, opened unless one is given, and whether the caller must close it."""
     return (brain, False) if isinstance(brain, Brain) else (Brain(brain, embedder=embedder), True)
+
+
+def in_thread(method: Callable[Params, Result]) -> Callable[Params, Coroutine[Any, Any, Result]]:
+    """Return the async version of a method, which runs it in a thread: `aput = in_thread(put)`."""
+
+    @wraps(method)
+    async def call(*args: Params.args, **options: Params.kwargs) -> Result:
+        return await asyncio.to_thread(method, *args, **options)
+
+    return call
 
 
 def id_of(kind: str, *parts: str) -> str:

@@ -6,7 +6,6 @@ memory = Memory(storage=BrainStorage("memories.db"))
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from ..errors import ConfigError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
-from .common import MAX_HITS, clean_text, id_of, iterate_memories, open_brain
+from .common import MAX_HITS, clean_text, id_of, in_thread, iterate_memories, open_brain
 from .embeddings import pad_vector
 
 require("crewai", "rmem.integrations.crewai")
@@ -146,14 +145,9 @@ class BrainStorage:
         """Delete all records of a scope and those below it."""
         self.brain.forget(where=self._where(scope_prefix))
 
-    async def asave(self, records: list[MemoryRecord]) -> None:
-        await asyncio.to_thread(self.save, records)
-
-    async def asearch(self, query_embedding: list[float], **options: Any) -> list[tuple[MemoryRecord, float]]:
-        return await asyncio.to_thread(self.search, query_embedding, **options)
-
-    async def adelete(self, **options: Any) -> int:
-        return await asyncio.to_thread(self.delete, **options)
+    asave = in_thread(save)
+    asearch = in_thread(search)
+    adelete = in_thread(delete)
 
     def close(self) -> None:
         """Close the Brain if it was opened here."""

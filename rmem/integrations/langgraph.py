@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..annotations import Mode
 from ..brain import Brain
+from ..closing import Closing
 from ..errors import ConfigError, NotFoundError
 from ..extras import require
 from ..filters import Filter
@@ -52,7 +52,7 @@ class _ItemChanged(Exception):
     pass
 
 
-class BrainStore(BaseStore):
+class BrainStore(Closing, BaseStore):
     """Items of LangGraph in `brain`, a Brain or its address; sync and async.
 
     Without `index`, a search is a hybrid recall over all fields of an item, or over index["fields"]. With
@@ -282,14 +282,6 @@ class BrainStore(BaseStore):
         """Close the Brain if it was opened here."""
         if self._owned:
             self.brain.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _is_live(memory: Memory) -> bool:

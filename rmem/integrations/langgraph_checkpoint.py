@@ -10,15 +10,15 @@ import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..brain import Brain
+from ..closing import Closing
 from ..errors import InputError
 from ..extras import require
 from ..filters import Filter
 from ..models import Memory
-from .common import id_of, open_brain
+from .common import id_of, in_thread, open_brain
 
 require("langgraph", "rmem.integrations.langgraph_checkpoint")
 
@@ -42,7 +42,7 @@ CHECKPOINT, WRITE = "langgraph_checkpoint", "langgraph_write"
 _NEWEST = 16  # checkpoints; copies may have been stored after the one with the greatest id
 
 
-class BrainSaver(BaseCheckpointSaver[str]):
+class BrainSaver(Closing, BaseCheckpointSaver[str]):
     """Checkpoints in `brain`, a Brain or its address; sync and async.
 
     A checkpoint holds the whole state. `prune` keeps the latest of each namespace, and the earlier ones that a
@@ -224,50 +224,21 @@ class BrainSaver(BaseCheckpointSaver[str]):
 
     # The same for async callers
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await asyncio.to_thread(self.get_tuple, config)
+    aget_tuple = in_thread(get_tuple)
+    aput = in_thread(put)
+    aput_writes = in_thread(put_writes)
+    adelete_thread = in_thread(delete_thread)
+    adelete_for_runs = in_thread(delete_for_runs)
+    acopy_thread = in_thread(copy_thread)
+    aprune = in_thread(prune)
 
     async def alist(self, config: RunnableConfig | None, **options: Any) -> AsyncIterator[CheckpointTuple]:
         for found in await asyncio.to_thread(lambda: [*self.list(config, **options)]):
             yield found
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        await asyncio.to_thread(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
-
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Return the next version: a text that sorts after the current one."""
         return f"{int((current or '0').partition('.')[0]) + 1:032}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the Brain if it was opened here."""

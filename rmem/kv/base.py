@@ -6,10 +6,10 @@ import copy
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import checks
+from ..closing import Closing
 from ..errors import InputError
 from ..models import Memory
 from ..stores.base import MemoryStore
@@ -95,7 +95,7 @@ def apply_policy(policy: PrivacyPolicy, entry: Entry) -> Entry:
     return Entry(entry.key, cleaned.text if is_text else cleaned.contents["value"], cleaned.contents["meta"])
 
 
-class KeyedStore(MemoryStore[Any]):
+class KeyedStore(Closing, MemoryStore[Any]):
     """Values by key. Search uses the text of a value, or the JSON of one that is not a text.
 
     with SqliteStore("notes.db") as store:
@@ -178,14 +178,3 @@ class KeyedStore(MemoryStore[Any]):
 
     def __bool__(self) -> bool:
         return True  # `if memory.vector:` asks whether there is a store, not whether it holds something
-
-    def close(self) -> None:
-        """Release all resources. Closing twice is harmless."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

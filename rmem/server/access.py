@@ -1,7 +1,7 @@
 """What a request may do and with which workspace; routes get it as a dependency.
 
 @router.post("/workspaces/{workspace}/memories")
-def remember(body: NewMemory, access: Annotated[Access, Depends(allowed(Role.WRITE))]) -> …:
+def remember(body: NewMemory, access: Writer) -> …:
     access.brain.remember(…)
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LONG_PATIENCE = 600.0  # seconds to wait for the end of another read of a whole store
 
-__all__ = ["Access", "RequestContext", "Role", "allowed", "allowed_in_organization", "anybody"]
+__all__ = ["Access", "Admin", "OrganizationAdmin", "Reader", "RequestContext", "Role", "Writer", "anybody"]
 
 Result = TypeVar("Result")
 BEARER = HTTPBearer(auto_error=False, description="A token of `rmem token create`.")
@@ -206,6 +206,13 @@ def allowed_in_organization(role: Role) -> Callable[..., Awaitable[Access]]:
 
     look.role = role  # type: ignore[attr-defined]
     return look
+
+
+Reader = Annotated[Access, Depends(allowed(Role.READ))]
+Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+Admin = Annotated[Access, Depends(allowed(Role.ADMIN))]
+OrganizationAdmin = Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
+"""The access of a route that requires at least this role."""
 
 
 async def anybody(request: Request, _bearer: Annotated[Any, Depends(BEARER)] = None) -> Access:

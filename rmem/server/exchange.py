@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from .bodies import MOST_AT_ONCE, Document, fields_of, is_among, parse_json, tag_of_bytes, to_json
+from .forms import Form
 
 SHORT_BODY = 256 * 1024
 """Bytes of a body that the server itself reads: parsing JSON holds the interpreter's lock, in whichever thread."""
@@ -27,13 +28,13 @@ def body_schema(form: type[BaseModel], *, several: bool = False) -> dict[str, An
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def json_body(form: type[BaseModel], kind: str) -> Callable[[Request], Coroutine[Any, Any, Document]]:
+def json_body(form: type[Form]) -> Callable[[Request], Coroutine[Any, Any, Document]]:
     """Make a dependency that reads the body of a request: an object with the fields of the form."""
     names = list(form.model_fields)
     needed = [name for name, field in form.model_fields.items() if field.is_required()]
 
     async def read(request: Request) -> Document:
-        return fields_of(parse_json(await request.body()), kind, names, needed)
+        return fields_of(parse_json(await request.body()), form.kind, names, needed)
 
     return read
 

@@ -4,7 +4,7 @@ These models validate nothing: what a value must be is decided by the engine, an
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -52,7 +52,14 @@ def _plain(schema: dict[str, Any]) -> None:
 
 
 class Form(BaseModel):
+    """The body of a request; `kind` is what errors call it."""
+
     model_config = ConfigDict(extra="forbid", json_schema_extra=_plain)
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, kind: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.kind = kind
 
 
 class FilterForm(Form):
@@ -103,7 +110,7 @@ class RememberForm(Form):
     tier: Tier = "stm"
 
 
-class UpdateForm(Form):
+class UpdateForm(Form, kind="an update"):
     """The fields of a memory to change; the others stay as they are. null empties a field."""
 
     text: Annotated[str, Field(min_length=1)] = _ABSENT
@@ -145,7 +152,7 @@ class RecallForm(Form):
     touch: bool = True
 
 
-class ForgetForm(Form):
+class ForgetForm(Form, kind="what is to be forgotten"):
     """Memories to remove for good: those of a filter with at least one field, or all that concerns a subject."""
 
     where: Where = None
@@ -153,11 +160,11 @@ class ForgetForm(Form):
     dry_run: bool = False
 
 
-class RestoreForm(Form):
+class RestoreForm(Form, kind="what is to be restored"):
     ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
 
 
-class FeedbackForm(Form):
+class FeedbackForm(Form, kind="feedback"):
     """Whether a hit of a recall was useful; without a memory_id, that nothing in the whole answer was."""
 
     recall_id: Name
@@ -165,13 +172,13 @@ class FeedbackForm(Form):
     useful: bool = True
 
 
-class EvaluationForm(Form):
+class EvaluationForm(Form, kind="an evaluation"):
     """How to recall; as it is without `settings`."""
 
     settings: Object | None = None
 
 
-class RankingForm(Form):
+class RankingForm(Form, kind="a ranking"):
     """A question, and the embedder to rank its first hits by."""
 
     query: Annotated[str, Field(min_length=1)]
@@ -179,7 +186,7 @@ class RankingForm(Form):
     where: Where = None
 
 
-class FactForm(Form):
+class FactForm(Form, kind="a fact"):
     """A fact to state; the arguments of `Graph.add`."""
 
     subject: Name
@@ -198,27 +205,27 @@ class FactForm(Form):
     place: Name | None = None
 
 
-class EndForm(Form):
+class EndForm(Form, kind="the end of a fact"):
     """The time from which a fact is no longer true; default: now."""
 
     when: Moment = None
 
 
-class AliasForm(Form):
+class AliasForm(Form, kind="an alias"):
     """Two names of one entity."""
 
     name: Name
     other: Name
 
 
-class DeclareForm(Form):
+class DeclareForm(Form, kind="a declaration"):
     """Whether a relation has one value at a time, so that a newer one ends the older one."""
 
     relation: Name
     single: bool
 
 
-class SyncForm(Form):
+class SyncForm(Form, kind="changes"):
     """What another memory of the team knows: memories that changed there, and those that went, with the version
     that went: `{"id": …, "version": …}`."""
 
@@ -226,14 +233,14 @@ class SyncForm(Form):
     gone: list[dict[str, Any]] = []
 
 
-class RepositoriesForm(Form):
+class RepositoriesForm(Form, kind="repositories"):
     """Which repositories a workspace shares, null for all, and which of them members receive who have them not."""
 
     shared: list[Name] | None = _ABSENT
     given: Object = {}
 
 
-class InjectionForm(Form):
+class InjectionForm(Form, kind="a prompt"):
     """A prompt, or a command that fails and its output, in a repository."""
 
     repository: Name | None = None
@@ -242,7 +249,7 @@ class InjectionForm(Form):
     output: str | None = None
 
 
-class ReviewForm(Form):
+class ReviewForm(Form, kind="a decision"):
     """What is decided on a memory of the review inbox."""
 
     action: Literal["accept", "supersede", "restore", "dismiss"]
@@ -265,7 +272,7 @@ class PolicyForm(Form):
     growth: Annotated[float, Field(ge=1)] = 1.6
 
 
-class MaintenanceForm(Form):
+class MaintenanceForm(Form, kind="maintenance"):
     """Move memories between the tiers, of one agent or of all; with `prune`, remove faded ones."""
 
     agent: Name | None = None
@@ -276,7 +283,7 @@ class MaintenanceForm(Form):
     """List at most so many of the pruned memories."""
 
 
-class RetentionForm(Form):
+class RetentionForm(Form, kind="a forgetting policy"):
     """A forgetting policy to apply; at most `limit` of the most faded memories are returned."""
 
     policy: Annotated[Any, WithJsonSchema(PolicyForm.model_json_schema())] = None
@@ -286,25 +293,25 @@ class RetentionForm(Form):
 # Requests of agents
 
 
-class StateForm(Form):
+class StateForm(Form, kind="a state"):
     state_data: Object
     step_number: Step
     priority: Share = 1.0
 
 
-class ActionForm(Form):
+class ActionForm(Form, kind="an action"):
     action_data: Object
     step_number: Step
     priority: Share = 1.0
 
 
-class InteractionForm(Form):
+class InteractionForm(Form, kind="an interaction"):
     interaction_data: Object
     step_number: Step
     priority: Share = 1.0
 
 
-class SeveralForm(Form):
+class SeveralForm(Form, kind="several memories"):
     """Many states, actions or interactions, one for each step from the first on."""
 
     memory_type: Kind
@@ -317,115 +324,99 @@ Tiers = Annotated[list[Tier], Field(min_length=1)] | None
 Many = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class RecentForm(Form):
-    count: Many = 5
+class _RetrievalForm(Form):
     memory_type: Name | None = None
     memory_tiers: Tiers = None
 
 
-class TimeRangeForm(Form):
-    start_step: Step
-    end_step: Step
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
-
-
-class TimeForm(Form):
-    since: Moment = None
-    until: Moment = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
-
-
-class AttributesForm(Form):
-    attributes: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
-
-
-class LocationForm(Form):
+class _PlaceForm(_RetrievalForm):
     position: Point | None = None
     radius: Annotated[float, Field(ge=0)] | None = None
     box: Annotated[list[Point], Field(min_length=2, max_length=2)] | None = None
     place: Name | None = None
+
+
+class RecentForm(_RetrievalForm, kind="the retrieval 'recent'"):
+    count: Many = 5
+
+
+class TimeRangeForm(_RetrievalForm, kind="the retrieval 'time-range'"):
+    start_step: Step
+    end_step: Step
+
+
+class TimeForm(_RetrievalForm, kind="the retrieval 'times'"):
+    since: Moment = None
+    until: Moment = None
+
+
+class AttributesForm(_RetrievalForm, kind="the retrieval 'attributes'"):
+    attributes: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
+
+
+class LocationForm(_PlaceForm, kind="the retrieval 'locations'"):
     k: Many | None = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class ImportanceForm(Form):
+class ImportanceForm(_RetrievalForm, kind="the retrieval 'importance'"):
     min_importance: Share = 0.0
     max_importance: Share = 1.0
     k: Many | None = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class SimilarForm(Form):
+class SimilarForm(_RetrievalForm, kind="the retrieval 'similar-states'"):
     query_state: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "minProperties": 1})]
     k: Many = 5
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
     where: Where = None
 
 
-class EmbeddingForm(Form):
+class EmbeddingForm(_RetrievalForm, kind="the retrieval 'embedding'"):
     query_embedding: Vector
     k: Many = 5
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class ContentForm(Form):
+class ContentForm(_RetrievalForm, kind="the retrieval 'content'"):
     content_query: Annotated[
         Any, WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1}]})
     ]
     k: Many = 5
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
 
 
-class QueryForm(Form):
+class QueryForm(_PlaceForm, kind="the retrieval 'query'"):
     """Everything in one call: all that is given must hold."""
 
     text: Annotated[str, Field(min_length=1)] | None = None
     similar_to: Object | None = None
     k: Many | None = None
-    memory_type: Name | None = None
-    memory_tiers: Tiers = None
     start_step: Step | None = None
     end_step: Step | None = None
     since: Moment = None
     until: Moment = None
     min_importance: Share | None = None
     attributes: Object | None = None
-    position: Point | None = None
-    radius: Annotated[float, Field(ge=0)] | None = None
-    box: Annotated[list[Point], Field(min_length=2, max_length=2)] | None = None
-    place: Name | None = None
 
 
-class EmbedForm(Form):
+class EmbedForm(Form, kind="what to embed"):
     state_or_text: Annotated[
         Any, WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1}]})
     ]
 
 
-class HistoryForm(Form):
+class HistoryForm(Form, kind="a history"):
     path: Name
     start_step: Step | None = None
     end_step: Step | None = None
     memory_type: Name = "state"
 
 
-class ChangesForm(Form):
+class ChangesForm(Form, kind="two steps"):
     first_step: Step
     second_step: Step
 
 
-class CacheForm(Form):
+class CacheForm(Form, kind="the cache"):
     ttl: Annotated[float, Field(ge=0)]
 
 
-class PriorityForm(Form):
+class PriorityForm(Form, kind="an update"):
     importance: Share

@@ -4,16 +4,16 @@ the others. Requests are independent; there are no sessions to hijack or lose.""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from ..errors import ConfigError
 from ..extras import require
-from .access import Access, Role, allowed
+from .access import Access, Reader
 from .routes.answers import RUNNING, Error
 from .service import Service
 
@@ -56,7 +56,7 @@ class ProtocolError(BaseModel):
     },
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _MESSAGE}}}},
 )
-async def speak(request: Request, access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
+async def speak(request: Request, access: Reader) -> Response:
     """Streamable HTTP without sessions: one JSON-RPC message in, one answer out. The tools that change something need
     the role WRITE. `X-Rmem-Repository` names the repository that the client works in."""
     if not request.headers.get("content-type", "").lower().startswith("application/json"):

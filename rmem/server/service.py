@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from .control import Control
 from .datasets import Datasets
 from .disk_use import DiskUse
@@ -22,36 +20,27 @@ _LONG_READS = 2  # at once: an organisation has one, beside its other requests
 _WRITES = 48  # at once: writers mostly wait for the disk, and all who wait together share one commit
 
 
-@dataclass(slots=True)
 class Service:
-    """What the routes of one server share."""
+    """What the routes of one server share. `everybody` is who everybody is where no tokens are asked for."""
 
-    settings: ServerSettings
-    control: Control
-    tokens: Tokens
-    spaces: Spaces
-    metrics_token: str
-    everybody: Caller | None = None
-    """Who everybody is where no tokens are asked for."""
-    metrics: Metrics = field(init=False)
-    buckets: Buckets = field(init=False)
-    disk: DiskUse = field(init=False)
-    datasets: Datasets = field(init=False)
-    answers: Answers = field(init=False)
-    sessions: DashboardSessions = field(init=False)
-    read_shares: FairShares = field(init=False)
-    long_shares: FairShares = field(init=False)
-    write_shares: FairShares = field(init=False)
-    thread_shares: FairShares = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.metrics = Metrics(lambda: len(self.spaces), self.spaces.replicas_left_out)
-        self.buckets = Buckets(self.settings.limits)
-        self.disk = DiskUse(self.settings)
-        self.datasets = Datasets(self.settings)
-        self.answers = Answers(self.control, self.settings.limits.idempotency_bytes)
-        self.sessions = DashboardSessions(self.settings.session_seconds)
-        self.read_shares = FairShares(_READS if self.settings.store is None else _DATABASE_READS)
+    def __init__(
+        self,
+        settings: ServerSettings,
+        control: Control,
+        tokens: Tokens,
+        spaces: Spaces,
+        metrics_token: str,
+        everybody: Caller | None = None,
+    ) -> None:
+        self.settings, self.control, self.tokens, self.spaces = settings, control, tokens, spaces
+        self.metrics_token, self.everybody = metrics_token, everybody
+        self.metrics = Metrics(lambda: len(spaces), spaces.replicas_left_out)
+        self.buckets = Buckets(settings.limits)
+        self.disk = DiskUse(settings)
+        self.datasets = Datasets(settings)
+        self.answers = Answers(control, settings.limits.idempotency_bytes)
+        self.sessions = DashboardSessions(settings.session_seconds)
+        self.read_shares = FairShares(_READS if settings.store is None else _DATABASE_READS)
         self.long_shares = FairShares(_LONG_READS)
         self.write_shares = FairShares(_WRITES)
-        self.thread_shares = FairShares(self.settings.threads)
+        self.thread_shares = FairShares(settings.threads)

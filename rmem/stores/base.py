@@ -8,10 +8,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from .. import checks
+from ..closing import Closing
 from ..errors import ConfigError, InputError
 from ..feedback import FEEDBACK_ADDED, FEEDBACK_REMOVED, Feedback, new_token
 from ..filters import Filter
@@ -139,7 +139,7 @@ class ReplicaState(NamedTuple):
     problem: str | None
 
 
-class RecordStore(MemoryStore[Memory]):
+class RecordStore(Closing, MemoryStore[Memory]):
     """Memories with their words, vectors and context.
 
     When a write returns, it is durable and every later call in every process finds it. `embedder_identity` is the
@@ -425,11 +425,3 @@ class RecordStore(MemoryStore[Memory]):
         while batch := self.select(limit=1000, offset=offset):
             yield from (memory.memory_id for memory in batch)
             offset += len(batch)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import checks, config
+from ..closing import Closing
 from ..errors import ConfigError
 from ..extras import require
 from .builder import Select
@@ -36,7 +36,7 @@ _WORKSPACES = ("RMEM_WORKSPACE", "DEEPLAKE_WORKSPACE")
 _ORGANISATIONS = ("RMEM_ORG_ID", "DEEPLAKE_ORG_ID")
 
 
-class Client:
+class Client(Closing):
     """Tables of one workspace.
 
         client = Client()                                        # in RMEM_HOME, beside the memories
@@ -219,15 +219,6 @@ class Client:
         if self._brain is not None:
             self._brain.close()
         self._tables.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> Literal[False]:
-        self.close()
-        return False
 
 
 def local_file(workspace: str) -> Path:

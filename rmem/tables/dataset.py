@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, overload
 
 import numpy as np
 
 from .. import checks
+from ..closing import Closing
 from ..errors import ConfigError, InputError, NoSuchTableError
 from .builder import quote_name
 from .catalog import Kind
@@ -56,7 +57,7 @@ def place_of(address: str) -> tuple[str, str]:
     return match["workspace"], f"_{table}" if table[0].isdecimal() else table
 
 
-class Dataset:
+class Dataset(Closing):
     """A table that grows: `add_column`, `append`, `query`, `len(ds)`, `ds[0]`, `ds[10:20]`, `ds["content"]`."""
 
     def __init__(self, client: Client, table: str) -> None:
@@ -162,12 +163,6 @@ class Dataset:
 
     def close(self) -> None:
         self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # The table behind it
 

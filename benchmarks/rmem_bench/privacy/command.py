@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from rmem.cli.cli_context import CliContext
 from rmem.cli.options import command_options
-from rmem.cli.output import align, one_line, table
+from rmem.cli.output import one_line
 from rmem.cli.progress import progress
 from rmem.errors import InputError
 
@@ -65,14 +64,13 @@ def evaluate(cli: CliContext, paths: tuple[Path, ...], faker: bool, part: str, w
     if cli.json:
         cli.document(result)
         return
-    show = table if cli.is_terminal else _plain
     if result["by_kind"]:
         columns = ("KIND", "RECALL", "PRECISION", "FOUND", "MISSED", "EXTRA")
         rows = [
             (name, _rate(rates["recall"]), _rate(rates["precision"]), *(str(rates[key]) for key in _COUNTS))
             for name, rates in result["by_kind"].items()
         ]
-        show(columns, rows, right=range(1, 6))
+        cli.table(columns, rows, right=range(1, 6))
         told = ", ".join(f"{count} of {corpus}" for corpus, count in result["samples"].items())
         click.echo(f"{part} samples: {told}")
     for corpus, found in result["real_text"].items():
@@ -88,10 +86,6 @@ def evaluate(cli: CliContext, paths: tuple[Path, ...], faker: bool, part: str, w
 
 
 _COUNTS = ("found", "missed", "extra")
-
-
-def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
-    align([columns, *rows], right=right)
 
 
 def _rate(value: float | None) -> str:
@@ -124,6 +118,5 @@ def speed(cli: CliContext, megabytes: float) -> None:
          f"{result[name]['mb_per_second']:.1f}")
         for name in ("clean", "mixed", "dense")
     ]  # fmt: skip
-    show = table if cli.is_terminal else _plain
-    show(("TEXT", "FOUND", "MB PER CPU SECOND", "MB PER SECOND"), rows, right=range(1, 4))
+    cli.table(("TEXT", "FOUND", "MB PER CPU SECOND", "MB PER SECOND"), rows, right=range(1, 4))
     click.echo(f"{result['megabytes']:g} MB of each; {result['promised']:g} MB per second are promised")

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query
 
 from ...filters import Filter
 from ...stores.capabilities import AuditLog
 from .. import documents
-from ..access import Access, Role, allowed
+from ..access import Reader, Role
 from ..bodies import Document
-from ..exchange import json_response
+from ..json_router import JsonRouter
 from ..ownership import is_visible, visible
 from .answers import RUNNING
 
-router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
 _MOST = 100
 _SHOWN = 200  # characters of a memory
 
 
-@router.get("/activity", response_model=documents.ActivityAnswer, summary="What happened since a moment, newest first")
-async def activity(
-    access: Annotated[Access, Depends(allowed(Role.READ))],
-    since: Annotated[float, Query(ge=0, description="Seconds since the epoch.")],
-) -> Response:
+@router.json("GET", "/activity", documents.ActivityAnswer, "What happened since a moment, newest first")
+def activity(access: Reader, since: Annotated[float, Query(ge=0, description="Seconds since the epoch.")]) -> Document:
     """Lists new memories that the caller may see; entries of the audit log (administrators see all, others their own);
     and, for administrators, recalls that this server answered."""
-    return json_response(await access.read(_activity, access, since))
-
-
-def _activity(access: Access, since: float) -> Document:
     brain, found, written = access.brain, list[Document](), set[str]()
     is_admin = access.role >= Role.ADMIN
     if isinstance(brain.store, AuditLog):

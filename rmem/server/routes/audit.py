@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query
 
 from ... import checks
 from ...errors import ConfigError
 from ...stores.capabilities import AuditEntry, AuditLog
 from .. import documents
-from ..access import Access, Role, allowed, allowed_in_organization
+from ..access import Access, Admin, OrganizationAdmin
 from ..bodies import Document, cursor_of, parts_of
-from ..exchange import json_response
+from ..json_router import JsonRouter
 from .answers import ANYBODY, IN_WORKSPACE
 
-router = APIRouter(tags=["audit"])
-Admin = Annotated[Access, Depends(allowed(Role.ADMIN))]
-OrganizationAdmin = Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
+router = JsonRouter(tags=["audit"])
 Since = Annotated[str | None, Query(description="Not before: 2026-05-01, “two weeks ago”.")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Cursor = Annotated[str | None, Query(description="The next_cursor of the answer before.")]
 
 
-@router.get(
+@router.json(
+    "GET",
     "/workspaces/{workspace}/audit",
-    response_model=documents.AuditAnswer,
+    documents.AuditAnswer,
+    "Who did what with which memory or table, newest first",
     responses=IN_WORKSPACE,
-    summary="Who did what with which memory or table, newest first",
 )
-async def audit(
+def audit(
     access: Admin,
     memory: Annotated[str | None, Query(description="Only entries about this memory.")] = None,
     since: Since = None,
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> Response:
-    def read(**which: Any) -> list[AuditEntry]:
-        return list(_log(access).audit(memory=memory, **which))
-
-    return json_response(await access.read(_entries, read, since, limit, cursor))
+) -> Document:
+    return _entries(partial(_log(access).audit, memory=memory), since, limit, cursor)
 
 
-@router.get(
+@router.json(
+    "GET",
     "/audit",
-    response_model=documents.AuditAnswer,
+    documents.AuditAnswer,
+    "Who changed members, tokens and workspaces of the organisation, newest first",
     responses=ANYBODY,
-    summary="Who changed members, tokens and workspaces of the organisation, newest first",
 )
-async def audit_of_organization(
+def audit_of_organization(
     access: OrganizationAdmin, since: Since = None, limit: Limit = 100, cursor: Cursor = None
-) -> Response:
-    def read(**which: Any) -> list[AuditEntry]:
-        return access.service.control.log.entries(access.org, **which)
-
-    return json_response(await access.read(_entries, read, since, limit, cursor))
+) -> Document:
+    return _entries(partial(access.service.control.log.entries, access.org), since, limit, cursor)
 
 
-def _entries(read: Callable[..., list[AuditEntry]], since: str | None, limit: int, cursor: str | None) -> Document:
+def _entries(read: Callable[..., Sequence[AuditEntry]], since: str | None, limit: int, cursor: str | None) -> Document:
     before = None
     if cursor is not None:
         (before,) = parts_of(cursor, 1)
@@ -72,24 +67,22 @@ def _entries(read: Callable[..., list[AuditEntry]], since: str | None, limit: in
     }
 
 
-_VERIFY: dict[str, Any] = {
-    "response_model": documents.VerifiedAnswer,
-    "summary": "Whether no entry was changed or taken away",
-}
+_VERIFY = documents.VerifiedAnswer, "Whether no entry was changed or taken away"
 
 
-@router.get("/workspaces/{workspace}/audit/verify", responses=IN_WORKSPACE, **_VERIFY)
-async def verify(access: Admin) -> Response:
-    return _verified(await access.read(lambda: list(_log(access).broken_audit())))
+@router.json("GET", "/workspaces/{workspace}/audit/verify", *_VERIFY, responses=IN_WORKSPACE)
+def verify(access: Admin) -> Document:
+    return _verified(_log(access).broken_audit())
 
 
-@router.get("/audit/verify", responses=ANYBODY, **_VERIFY)
-async def verify_of_organization(access: OrganizationAdmin) -> Response:
-    return _verified(await access.read(access.service.control.log.broken, access.org))
+@router.json("GET", "/audit/verify", *_VERIFY, responses=ANYBODY)
+def verify_of_organization(access: OrganizationAdmin) -> Document:
+    return _verified(access.service.control.log.broken(access.org))
 
 
-def _verified(broken: list[int]) -> Response:
-    return json_response({"sound": not broken, "broken": broken})
+def _verified(broken: Iterable[int]) -> Document:
+    found = list(broken)
+    return {"sound": not found, "broken": found}
 
 
 def _log(access: Access) -> AuditLog:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query
 
 from ... import checks
 from ...errors import InputError, NotFoundError
@@ -37,16 +37,14 @@ from ...team.memory import TeamMemory
 from ...team.notes import Experience
 from ...team.sessions import NO_SESSIONS, Sessions, SessionState
 from .. import coding_documents, forms
-from ..access import Access, Role, allowed
+from ..access import Access, Reader, Role, Writer
 from ..bodies import Document, cursor_of, memory_document, parts_of
-from ..exchange import body_schema, json_body, json_response
+from ..json_router import JsonRouter
 from ..ownership import check_change, is_visible, visible
 from .answers import RUNNING, Cursor
 
-router = APIRouter(prefix="/workspaces/{workspace}/coding", tags=["team"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}/coding", tags=["team"], responses=RUNNING)
 
-Reader = Annotated[Access, Depends(allowed(Role.READ))]
-Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 Named = Annotated[
     str | None, Query(max_length=512, description="The id of a repository; all that is not of one without.")
 ]
@@ -84,15 +82,9 @@ def _place(access: Access, named: str | None) -> Repository | str | None:
     return id
 
 
-@router.get(
-    "/repositories", response_model=coding_documents.CodingRepositoriesAnswer, summary="Repositories with memories"
-)
-async def repositories(access: Reader) -> Response:
+@router.json("GET", "/repositories", coding_documents.CodingRepositoriesAnswer, "Repositories with memories")
+def repositories(access: Reader) -> Document:
     """Lists the repositories of the newest memories, with their counts. `here` is the one that `rmem ui` runs in."""
-    return json_response(await access.read(_repositories, access))
-
-
-def _repositories(access: Access) -> Document:
     counts: Counter[str] = Counter()
     for memory in access.brain.memories(Filter(tags={"scope": "repository"}), limit=_LISTED):
         if (memory.place or "").startswith("repo:"):
@@ -108,34 +100,23 @@ def _repositories(access: Access) -> Document:
 # What is told
 
 
-@router.get(
-    "/briefing", response_model=coding_documents.InjectionAnswer, summary="What a new session would be shown now"
-)
-async def briefing(access: Reader, repository: Named = None) -> Response:
+@router.json("GET", "/briefing", coding_documents.InjectionAnswer, "What a new session would be shown now")
+def briefing(access: Reader, repository: Named = None) -> Document:
     """Nothing is recorded as shown. `told` is false for lines that do not fit into the budget."""
-    return json_response(await access.read(_briefing, access, repository))
-
-
-def _briefing(access: Access, named: str | None) -> Document:
     event = Event("preview", "preview", EventKind.SESSION_START, "preview", "", 0.0)
-    sections = Briefing(access.brain, _sessions(access)).sections(event, _team(access), _place(access, named))
+    sections = Briefing(access.brain, _sessions(access)).sections(event, _team(access), _place(access, repository))
     return _injection(sections, BUDGET - len(HEADING), HEADING)
 
 
-@router.post(
+@router.json(
+    "POST",
     "/injection",
-    response_model=coding_documents.InjectionAnswer,
-    openapi_extra=body_schema(forms.InjectionForm),
-    summary="What a prompt or a failed command would be shown now",
+    coding_documents.InjectionAnswer,
+    "What a prompt or a failed command would be shown now",
+    form=forms.InjectionForm,
 )
-async def injection(
-    access: Reader, form: Annotated[Document, Depends(json_body(forms.InjectionForm, "a prompt"))]
-) -> Response:
+def injection(access: Reader, form: Document) -> Document:
     """Nothing is recorded as shown. `considered` has all memories found, also those below the `bar` of relevance."""
-    return json_response(await access.read(_fitting, access, form))
-
-
-def _fitting(access: Access, form: Document) -> Document:
     briefing, team, place = (
         Briefing(access.brain, _sessions(access)),
         _team(access),
@@ -198,15 +179,11 @@ def _injection(sections: list[BriefingSection], budget: int, heading: str = "") 
     }
 
 
-@router.get("/ledger", response_model=coding_documents.LedgerAnswer, summary="What sessions were shown, in tokens")
-async def ledger(access: Reader, repository: Named = None) -> Response:
+@router.json("GET", "/ledger", coding_documents.LedgerAnswer, "What sessions were shown, in tokens")
+def ledger(access: Reader, repository: Named = None) -> Document:
     """Groups the last 30 days by session, latest first. Administrators see all, others what was shown in their name.
     Tokens are estimated from the memories as they are now."""
-    return json_response(await access.read(_ledger, access, repository))
-
-
-def _ledger(access: Access, named: str | None) -> Document:
-    places = None if not named else set(_team(access).visible(_place(access, named)))
+    places = None if not repository else set(_team(access).visible(_place(access, repository)))
     costs: dict[str, tuple[int, str | None]] = {}
     sessions: dict[tuple[str, str], Document] = {}
     for entry in _injected(access, time.time() - _LEDGER_DAYS * 86_400.0):
@@ -244,16 +221,12 @@ def _injected(access: Access, since: float) -> list[AuditEntry]:
 # Sessions
 
 
-@router.get("/replay", response_model=coding_documents.ReplayAnswer, summary="What happened in a session, in its order")
-async def replay(
+@router.json("GET", "/replay", coding_documents.ReplayAnswer, "What happened in a session, in its order")
+def replay(
     access: Reader, session: Annotated[str, Query(min_length=1, max_length=512)], agent: str | None = None
-) -> Response:
+) -> Document:
     """Returns what a session remembered and was shown; on the user's own store also its prompts, edits and commands, as
     far as they are still stored."""
-    return json_response(await access.read(_replay, access, session, agent))
-
-
-def _replay(access: Access, session: str, agent: str | None) -> Document:
     where = Filter.of({"session": session, **({"agent": agent} if agent else {})})
     memories = visible(access, access.brain.memories(where, order="oldest", limit=1000))
     events = [_event(memory.timestamp, memory.type, memory.text, memory) for memory in memories]
@@ -291,17 +264,13 @@ def _event(when: float, kind: str, text: str, memory: Memory | None = None) -> D
 # The review inbox
 
 
-@router.get("/review", response_model=coding_documents.ReviewAnswer, summary="Memories to review")
-async def inbox(access: Reader, repository: Named = None, cursor: Cursor = None) -> Response:
+@router.json("GET", "/review", coding_documents.ReviewAnswer, "Memories to review")
+def inbox(access: Reader, repository: Named = None, cursor: Cursor = None) -> Document:
     """Pairs that contradict each other or say the same, memories about files that are gone or changed a lot (where the
     clone is on this machine), and statements of yours that may be rules. A page compares at most a hundred memories
     that people and agents wrote, the newest first, with all others; `compared` says how many. Further pages, by
     `cursor`, have only pairs."""
-    return json_response(await access.read(_inbox, access, repository, cursor))
-
-
-def _inbox(access: Access, named: str | None, cursor: str | None) -> Document:
-    team, place = _team(access), _place(access, named)
+    team, place = _team(access), _place(access, repository)
     found: dict[bool, list[Document]] = {False: [], True: []}
     where = review.comparable(team, place)
     compared, following = _next_to_compare(access, where, cursor)
@@ -347,21 +316,10 @@ def _next_to_compare(access: Access, where: Filter, cursor: str | None) -> tuple
     return chosen, cursor_of(edge, skipped)
 
 
-@router.post(
-    "/review",
-    response_model=coding_documents.ReviewedAnswer,
-    openapi_extra=body_schema(forms.ReviewForm),
-    summary="Decide on one of them",
-)
-async def decide(
-    access: Writer, form: Annotated[Document, Depends(json_body(forms.ReviewForm, "a decision"))]
-) -> Response:
+@router.json("POST", "/review", coding_documents.ReviewedAnswer, "Decide on one of them", form=forms.ReviewForm)
+def decide(access: Writer, form: Document) -> Document:
     """`accept` makes a pending statement a rule; `supersede` marks `memory_id` as replaced by `other`, `restore` undoes
     that; `dismiss` closes the entry as harmless, for the reason `why`. To remove a memory, forget it."""
-    return json_response(await access.write(_decided, access, form))
-
-
-def _decided(access: Access, form: Document) -> Document:
     team, action = _team(access), checks.one_of("action", form["action"], ("accept", "supersede", "restore", "dismiss"))
     key = checks.memory_id("memory_id", form["memory_id"])
     other = None if form.get("other") is None else checks.memory_id("other", form["other"])

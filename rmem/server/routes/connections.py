@@ -5,41 +5,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
 
 from ...filters import Filter
 from ...graph.model import Fact
 from ...models import Memory
 from ...team.review import pairs_of
 from .. import documents
-from ..access import Access, Role, allowed
+from ..access import Access, Reader
 from ..bodies import Document, memory_document
-from ..exchange import json_response
+from ..json_router import JsonRouter
 from ..ownership import is_visible, visible
 from .answers import RUNNING
 from .graph import graph_of
 from .memories import held
 
-router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
 _EXPLAINED, _VERSIONS = 50, 50
 _AROUND, _SAME_TIME = 4, 1000  # neighbours on each side; memories of one time among which they are looked for
 
 
-@router.get(
+@router.json(
+    "GET",
     "/connections/{memory_id:path}",
-    response_model=documents.ConnectionsAnswer,
-    summary="Versions of a memory, its session, its duplicates and contradictions, and the facts that only it states",
+    documents.ConnectionsAnswer,
+    "Versions of a memory, its session, its duplicates and contradictions, and the facts that only it states",
 )
-async def connections(access: Annotated[Access, Depends(allowed(Role.READ))], memory_id: str) -> Response:
+def connections(access: Reader, memory_id: str) -> Document:
     """`versions` are memories that superseded one another, `earlier` the texts of this one before edits, both oldest
     first. `around` is this memory between its neighbours in the session; those of one time are in the order in which
     they were remembered. `lost` are facts that no other memory states."""
-    return json_response(await access.read(_connections, access, memory_id))
-
-
-def _connections(access: Access, memory_id: str) -> Document:
     memory, graph = held(access, memory_id), graph_of(access)
     pairs = []
     for pair in pairs_of(access.brain, memory, Filter()):

@@ -11,10 +11,10 @@ from typing import Annotated
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from ...errors import RemanenceError
-from ..access import Access, Role, admitted, allowed
+from ..access import Access, Reader, Role, admitted
 from ..datasets import Copy
 from ..problems import status_of
 
@@ -27,7 +27,7 @@ _PLAIN_ERRORS = {404: "NoSuchKey", 412: "PreconditionFailed", 403: "AccessDenied
 async def credentials(
     request: Request,
     table: str,
-    access: Annotated[Access, Depends(allowed(Role.READ))],
+    access: Reader,
     mode: Annotated[str | None, Query()] = None,
 ) -> dict[str, object]:
     """Where the dataset of a table lies. The token of the storage is the caller's own."""

@@ -7,14 +7,14 @@ from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any, cast
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from ... import transfer
 from ...memory_files import read_jsonl
 from .. import documents
-from ..access import Access, Role, allowed
+from ..access import Access, Admin, Writer
 from ..exchange import json_response
 from ..ownership import check_lines, imported_memory, visible_lines
 from .answers import RUNNING
@@ -34,7 +34,7 @@ _BODY = {"required": True, "content": {_NDJSON: {"schema": {"type": "string"}}}}
     summary="Every memory with all of its fields, as lines of JSON",
 )
 async def export(
-    access: Annotated[Access, Depends(allowed(Role.ADMIN))],
+    access: Admin,
     where: Annotated[str | None, Query(description="A filter, as JSON.")] = None,
     after: Annotated[str | None, Query(description="The memory_id of the last whole line that you have.")] = None,
     vectors: bool = True,
@@ -55,7 +55,7 @@ def _lines(access: Access, where: str | None, after: str | None, vectors: bool) 
     openapi_extra={"requestBody": _BODY},
     summary="Keep the memories of an export",
 )
-async def import_(access: Annotated[Access, Depends(allowed(Role.WRITE))], request: Request) -> Response:
+async def import_(access: Writer, request: Request) -> Response:
     """Ids are kept, and what is there is replaced. All lines are checked first: a bad one changes nothing."""
     with SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
         async for part in request.stream():

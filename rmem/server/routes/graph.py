@@ -6,25 +6,23 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import checks, config
-from ...graph import Change, Fact, FactExplanation, Graph, Neighbour, Scope
+from ...graph import Change, Fact, Graph, Neighbour, Scope
 from ...graph.model import iso
 from ...graph.questions import memory_of
 from .. import documents, forms, graph_documents
-from ..access import Access, Role, allowed
+from ..access import Access, Reader, Writer
 from ..bodies import Document, cursor_of, parts_of
-from ..exchange import body_schema, json_body, json_response
+from ..json_router import JsonRouter
 from ..ownership import check_change, check_new, is_visible
 from .answers import RUNNING
 from .memories import moment_of, record_new, where_of
 
-router = APIRouter(prefix="/workspaces/{workspace}/graph", tags=["graph"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}/graph", tags=["graph"], responses=RUNNING)
 
-Reader = Annotated[Access, Depends(allowed(Role.READ))]
-Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 Name = Annotated[str, Field(min_length=1, max_length=512)]
 _LATER = 1_000_000  # entries that pages may pass over
 
@@ -64,6 +62,10 @@ class PagedParameters(BaseModel):
         if not isinstance(passed, int) or not 0 < passed <= _LATER:
             raise checks.refuse("cursor", "the next_cursor of an answer", self.cursor)
         return passed
+
+    def span(self) -> dict[str, int]:
+        """Which part of a list to read: one entry more than the page shows, if there is one."""
+        return {"limit": self.limit + 1, "offset": self.offset}
 
     def page(self, key: str, found: Sequence[Any], to_document: Callable[[Any], Any]) -> Document:
         """A page of a list: `found` is one more than `limit` where there is another page."""
@@ -157,305 +159,227 @@ class CommunitiesParameters(GraphParameters):
 # Questions
 
 
-async def _answer(access: Access, parameters: GraphParameters, question: Callable[[Graph], Document]) -> Response:
-    def answer() -> Document:
-        return question(graph_of(access, parameters.where))
-
-    return json_response(await access.read(answer))
+@router.json("GET", "", graph_documents.GraphAnswer, "How many facts there are")
+def size(access: Reader, asked: Annotated[GraphParameters, Query()]) -> Document:
+    return {"facts": len(graph_of(access, asked.where))}
 
 
-@router.get("", response_model=graph_documents.GraphAnswer, summary="How many facts there are")
-async def size(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
-    return await _answer(access, parameters, lambda graph: {"facts": len(graph)})
-
-
-@router.get("/facts", response_model=graph_documents.FactsAnswer, summary="What is true, or was")
-async def facts(access: Reader, parameters: Annotated[FactsParameters, Query()]) -> Response:
+@router.json("GET", "/facts", graph_documents.FactsAnswer, "What is true, or was")
+def facts(access: Reader, asked: Annotated[FactsParameters, Query()]) -> Document:
     """Returns facts true now or at the time `at`, as known at the time `believed`; with `history` also ended ones."""
-    named = {"history": parameters.history, "likely": parameters.likely, **parameters.times()}
-
-    def question(graph: Graph) -> Document:
-        if parameters.is_all:
-            page, following = graph.facts_after(parameters.place, parameters.limit, **named)
-            after = None if following is None else cursor_of(*following)
-            return {"facts": _to_documents(page), "next_cursor": after}
-        found = graph.facts(
-            parameters.subject,
-            parameters.relation or None,
-            parameters.object,
-            limit=parameters.limit + 1,
-            offset=parameters.offset,
-            **named,
-        )
-        return parameters.page("facts", found, Fact.to_dict)
-
-    return await _answer(access, parameters, question)
+    graph = graph_of(access, asked.where)
+    named = {"history": asked.history, "likely": asked.likely, **asked.times()}
+    if asked.is_all:
+        page, following = graph.facts_after(asked.place, asked.limit, **named)
+        return {"facts": _to_documents(page), "next_cursor": None if following is None else cursor_of(*following)}
+    found = graph.facts(
+        asked.subject,
+        asked.relation or None,
+        asked.object,
+        limit=asked.limit + 1,
+        offset=asked.offset,
+        **named,
+    )
+    return asked.page("facts", found, Fact.to_dict)
 
 
-@router.get(
+@router.json(
+    "GET",
     "/facts/{fact_id:path}/explain",
-    response_model=graph_documents.FactExplanationAnswer,
-    summary="The sentence that states a fact, and other facts of its subject and relation",
+    graph_documents.FactExplanationAnswer,
+    "The sentence that states a fact, and other facts of its subject and relation",
 )
-async def explain(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
-    return await _answer(access, parameters, lambda graph: _explanation(graph.explain(fact_id)))
+def explain(access: Reader, fact_id: str, asked: Annotated[GraphParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).explain(fact_id)
+    document = {"fact": found.fact.to_dict(), "sentence": found.sentence, "text": found.text}
+    return {**document, "same": _to_documents(found.same), "others": _to_documents(found.others)}
 
 
-@router.get("/facts/{fact_id:path}", response_model=graph_documents.FactAnswer, summary="One fact")
-async def fact(access: Reader, fact_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
+@router.json("GET", "/facts/{fact_id:path}", graph_documents.FactAnswer, "One fact")
+def fact(access: Reader, fact_id: str, asked: Annotated[GraphParameters, Query()]) -> Document:
     """The id of a fact contains a `#`, which is `%23` in a path."""
-    return await _answer(access, parameters, lambda graph: graph.get(fact_id).to_dict())
+    return graph_of(access, asked.where).get(fact_id).to_dict()
 
 
-@router.get(
-    "/memories/{memory_id:path}",
-    response_model=graph_documents.FactsOfMemoryAnswer,
-    summary="The facts that a memory states",
+@router.json("GET", "/memories/{memory_id:path}", graph_documents.FactsOfMemoryAnswer, "The facts that a memory states")
+def of_memory(access: Reader, memory_id: str, asked: Annotated[GraphParameters, Query()]) -> Document:
+    return {"facts": _to_documents(graph_of(access, asked.where).of_memory(memory_id))}
+
+
+@router.json("GET", "/neighbours", graph_documents.NeighboursAnswer, "What is connected with an entity")
+def neighbours(access: Reader, asked: Annotated[NeighboursParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).neighbours(
+        asked.entity,
+        relations=asked.relation or None,
+        direction=asked.direction,
+        likely=asked.likely,
+        **asked.times(),
+        **asked.span(),
+    )
+    return asked.page("neighbours", found, _neighbour)
+
+
+@router.json("GET", "/paths", graph_documents.PathsAnswer, "The shortest ways from one entity to another")
+def paths(access: Reader, asked: Annotated[PathsParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).paths(
+        asked.start,
+        asked.goal,
+        asked.max_hops,
+        k=asked.k,
+        relations=asked.relation or None,
+        likely=asked.likely,
+        **asked.times(),
+    )
+    return {"paths": [{"names": list(item.names), "facts": _to_documents(item.facts)} for item in found]}
+
+
+@router.json(
+    "GET", "/timeline", graph_documents.FactChangesAnswer, "All that began and ended about an entity, in order"
 )
-async def of_memory(access: Reader, memory_id: str, parameters: Annotated[GraphParameters, Query()]) -> Response:
-    return await _answer(access, parameters, lambda graph: {"facts": _to_documents(graph.of_memory(memory_id))})
+def timeline(access: Reader, asked: Annotated[TimelineParameters, Query()]) -> Document:
+    graph = graph_of(access, asked.where)
+    found = graph.timeline(asked.entity, believed=moment_of(asked.believed), **asked.span())
+    return asked.page("changes", found, _change)
 
 
-@router.get("/neighbours", response_model=graph_documents.NeighboursAnswer, summary="What is connected with an entity")
-async def neighbours(access: Reader, parameters: Annotated[NeighboursParameters, Query()]) -> Response:
-    named = {"direction": parameters.direction, "likely": parameters.likely, **parameters.times()}
-
-    def question(graph: Graph) -> Document:
-        found = graph.neighbours(
-            parameters.entity,
-            relations=parameters.relation or None,
-            limit=parameters.limit + 1,
-            offset=parameters.offset,
-            **named,
-        )
-        return parameters.page("neighbours", found, _neighbour)
-
-    return await _answer(access, parameters, question)
+@router.json("GET", "/between", graph_documents.FactChangesAnswer, "What changed between two times")
+def between(access: Reader, asked: Annotated[BetweenParameters, Query()]) -> Document:
+    start, end = moment_of(asked.start), moment_of(asked.end)
+    assert start is not None
+    assert end is not None
+    graph = graph_of(access, asked.where)
+    found = graph.between(start, end, asked.entity, believed=moment_of(asked.believed), **asked.span())
+    return asked.page("changes", found, _change)
 
 
-@router.get(
-    "/paths", response_model=graph_documents.PathsAnswer, summary="The shortest ways from one entity to another"
-)
-async def paths(access: Reader, parameters: Annotated[PathsParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        found = graph.paths(
-            parameters.start,
-            parameters.goal,
-            parameters.max_hops,
-            k=parameters.k,
-            relations=parameters.relation or None,
-            likely=parameters.likely,
-            **parameters.times(),
-        )
-        return {"paths": [{"names": list(item.names), "facts": _to_documents(item.facts)} for item in found]}
-
-    return await _answer(access, parameters, question)
-
-
-@router.get(
-    "/timeline",
-    response_model=graph_documents.FactChangesAnswer,
-    summary="All that began and ended about an entity, in order",
-)
-async def timeline(access: Reader, parameters: Annotated[TimelineParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        found = graph.timeline(
-            parameters.entity,
-            believed=moment_of(parameters.believed),
-            limit=parameters.limit + 1,
-            offset=parameters.offset,
-        )
-        return parameters.page("changes", found, _change)
-
-    return await _answer(access, parameters, question)
-
-
-@router.get("/between", response_model=graph_documents.FactChangesAnswer, summary="What changed between two times")
-async def between(access: Reader, parameters: Annotated[BetweenParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        start, end = moment_of(parameters.start), moment_of(parameters.end)
-        assert start is not None
-        assert end is not None
-        found = graph.between(
-            start,
-            end,
-            parameters.entity,
-            believed=moment_of(parameters.believed),
-            limit=parameters.limit + 1,
-            offset=parameters.offset,
-        )
-        return parameters.page("changes", found, _change)
-
-    return await _answer(access, parameters, question)
-
-
-@router.get(
+@router.json(
+    "GET",
     "/contradictions",
-    response_model=graph_documents.ContradictionsAnswer,
-    summary="Pairs of facts that cannot both be true at one time",
+    graph_documents.ContradictionsAnswer,
+    "Pairs of facts that cannot both be true at one time",
 )
-async def contradictions(access: Reader, parameters: Annotated[ContradictionsParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        found = graph.contradictions(parameters.entity, limit=parameters.limit + 1, offset=parameters.offset)
-        return parameters.page(
-            "contradictions", found, lambda pair: {"first": pair.first.to_dict(), "second": pair.second.to_dict()}
-        )
-
-    return await _answer(access, parameters, question)
-
-
-@router.get("/query", response_model=graph_documents.MatchesAnswer, summary="The values of the variables of a pattern")
-async def query(access: Reader, parameters: Annotated[QueryParameters, Query()]) -> Response:
-    """`?who owns ?service, ?service depends on redis`; names of several words may stand in quotes."""
-
-    def question(graph: Graph) -> Document:
-        found = graph.query(parameters.pattern, limit=parameters.offset + parameters.limit + 1, **parameters.times())
-        return parameters.slice("matches", found, dict)
-
-    return await _answer(access, parameters, question)
-
-
-@router.get(
-    "/closure", response_model=graph_documents.ClosureAnswer, summary="All that is reached by one relation alone"
-)
-async def closure(access: Reader, parameters: Annotated[ClosureParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        found = graph.closure(
-            parameters.entity,
-            parameters.relation,
-            direction=parameters.direction,
-            depth=parameters.depth,
-            limit=parameters.limit + 1,
-            offset=parameters.offset,
-        )
-        return parameters.page("reached", found, lambda item: {"name": item[0], "steps": item[1]})
-
-    return await _answer(access, parameters, question)
-
-
-@router.get("/entities", response_model=graph_documents.EntitiesAnswer, summary="Entities, those of most facts first")
-async def entities(access: Reader, parameters: Annotated[EntitiesParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        return parameters.slice(
-            "entities", graph.entities(parameters.like, limit=parameters.offset + parameters.limit + 1), _count_document
-        )
-
-    return await _answer(access, parameters, question)
-
-
-@router.get(
-    "/relations", response_model=graph_documents.RelationsAnswer, summary="Relations, those of most facts first"
-)
-async def relations(access: Reader, parameters: Annotated[GraphParameters, Query()]) -> Response:
-    return await _answer(
-        access, parameters, lambda graph: {"relations": [_count_document(item) for item in graph.relations()]}
+def contradictions(access: Reader, asked: Annotated[ContradictionsParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).contradictions(asked.entity, **asked.span())
+    return asked.page(
+        "contradictions", found, lambda pair: {"first": pair.first.to_dict(), "second": pair.second.to_dict()}
     )
 
 
-@router.get("/important", response_model=graph_documents.ImportantAnswer, summary="Entities by PageRank")
-async def important(access: Reader, parameters: Annotated[ImportantParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        return {"entities": [{"name": name, "share": share} for name, share in graph.important(parameters.limit)]}
+@router.json("GET", "/query", graph_documents.MatchesAnswer, "The values of the variables of a pattern")
+def query(access: Reader, asked: Annotated[QueryParameters, Query()]) -> Document:
+    """`?who owns ?service, ?service depends on redis`; names of several words may stand in quotes."""
+    graph = graph_of(access, asked.where)
+    return asked.slice(
+        "matches", graph.query(asked.pattern, limit=asked.offset + asked.limit + 1, **asked.times()), dict
+    )
 
-    return await _answer(access, parameters, question)
+
+@router.json("GET", "/closure", graph_documents.ClosureAnswer, "All that is reached by one relation alone")
+def closure(access: Reader, asked: Annotated[ClosureParameters, Query()]) -> Document:
+    graph = graph_of(access, asked.where)
+    found = graph.closure(asked.entity, asked.relation, direction=asked.direction, depth=asked.depth, **asked.span())
+    return asked.page("reached", found, lambda item: {"name": item[0], "steps": item[1]})
 
 
-@router.get(
+@router.json("GET", "/entities", graph_documents.EntitiesAnswer, "Entities, those of most facts first")
+def entities(access: Reader, asked: Annotated[EntitiesParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).entities(asked.like, limit=asked.offset + asked.limit + 1)
+    return asked.slice("entities", found, _count_document)
+
+
+@router.json("GET", "/relations", graph_documents.RelationsAnswer, "Relations, those of most facts first")
+def relations(access: Reader, asked: Annotated[GraphParameters, Query()]) -> Document:
+    return {"relations": [_count_document(item) for item in graph_of(access, asked.where).relations()]}
+
+
+@router.json("GET", "/important", graph_documents.ImportantAnswer, "Entities by PageRank")
+def important(access: Reader, asked: Annotated[ImportantParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).important(asked.limit)
+    return {"entities": [{"name": name, "share": share} for name, share in found]}
+
+
+@router.json(
+    "GET",
     "/communities",
-    response_model=graph_documents.CommunitiesAnswer,
-    summary="Groups of entities with many facts among them, the largest first",
+    graph_documents.CommunitiesAnswer,
+    "Groups of entities with many facts among them, the largest first",
 )
-async def communities(access: Reader, parameters: Annotated[CommunitiesParameters, Query()]) -> Response:
-    def question(graph: Graph) -> Document:
-        return {"communities": graph.communities(smallest=parameters.smallest, limit=parameters.limit)}
-
-    return await _answer(access, parameters, question)
+def communities(access: Reader, asked: Annotated[CommunitiesParameters, Query()]) -> Document:
+    found = graph_of(access, asked.where).communities(smallest=asked.smallest, limit=asked.limit)
+    return {"communities": found}
 
 
 # Writing
 
 
-@router.post(
-    "/facts",
-    status_code=201,
-    response_model=graph_documents.FactAnswer,
-    openapi_extra=body_schema(forms.FactForm),
-    summary="State a fact",
-)
-async def add(access: Writer, form: Annotated[Document, Depends(json_body(forms.FactForm, "a fact"))]) -> Response:
+@router.json("POST", "/facts", graph_documents.FactAnswer, "State a fact", form=forms.FactForm, status=201)
+def add(access: Writer, form: Document) -> Document:
     """Stored as a memory of the type `fact`."""
     check_new(access, {"place": form.get("place")})
-    return await _state(access, lambda graph: graph.add(**form))
+    return _state(access, lambda graph: graph.add(**form))
 
 
-@router.post(
+@router.json(
+    "POST",
     "/facts/{fact_id:path}/end",
-    status_code=201,
-    response_model=graph_documents.FactAnswer,
-    openapi_extra=body_schema(forms.EndForm),
-    summary="Say that a fact is no longer true",
+    graph_documents.FactAnswer,
+    "Say that a fact is no longer true",
+    form=forms.EndForm,
+    status=201,
 )
-async def end(
-    access: Writer, fact_id: str, form: Annotated[Document, Depends(json_body(forms.EndForm, "the end of a fact"))]
-) -> Response:
+def end(access: Writer, fact_id: str, form: Document) -> Document:
     """The answer is the statement that it ended; deleting that takes it back."""
-    return await _state(access, lambda graph: graph.end(fact_id, form.get("when")))
+    return _state(access, lambda graph: graph.end(fact_id, form.get("when")))
 
 
-@router.post(
+@router.json(
+    "POST",
     "/aliases",
-    status_code=201,
-    response_model=graph_documents.FactAnswer,
-    openapi_extra=body_schema(forms.AliasForm),
-    summary="Say that two names mean one entity",
+    graph_documents.FactAnswer,
+    "Say that two names mean one entity",
+    form=forms.AliasForm,
+    status=201,
 )
-async def alias(access: Writer, form: Annotated[Document, Depends(json_body(forms.AliasForm, "an alias"))]) -> Response:
-    return await _state(access, lambda graph: graph.alias(form["name"], form["other"]))
+def alias(access: Writer, form: Document) -> Document:
+    return _state(access, lambda graph: graph.alias(form["name"], form["other"]))
 
 
-@router.post(
+@router.json(
+    "POST",
     "/relations",
-    status_code=201,
-    response_model=graph_documents.FactAnswer,
-    openapi_extra=body_schema(forms.DeclareForm),
-    summary="Say whether a relation has one value at a time or many",
+    graph_documents.FactAnswer,
+    "Say whether a relation has one value at a time or many",
+    form=forms.DeclareForm,
+    status=201,
 )
-async def declare(
-    access: Writer, form: Annotated[Document, Depends(json_body(forms.DeclareForm, "a declaration"))]
-) -> Response:
-    return await _state(access, lambda graph: graph.declare(form["relation"], single=form["single"]))
+def declare(access: Writer, form: Document) -> Document:
+    return _state(access, lambda graph: graph.declare(form["relation"], single=form["single"]))
 
 
-async def _state(access: Access, state: Callable[[Graph], Fact]) -> Response:
-    def write() -> Document:
-        access.need_room()
-        with access.once():
-            stated = state(graph_of(access))
-            memory = access.brain.get(stated.memory_id)
-            record_new(access, [] if memory is None else [memory])
-            return stated.to_dict()
-
-    return json_response(await access.write(write), 201)
+def _state(access: Access, state: Callable[[Graph], Fact]) -> Document:
+    access.need_room()
+    with access.once():
+        stated = state(graph_of(access))
+        memory = access.brain.get(stated.memory_id)
+        record_new(access, [] if memory is None else [memory])
+        return stated.to_dict()
 
 
-@router.delete(
+@router.json(
+    "DELETE",
     "/facts/{fact_id:path}",
-    response_model=documents.IdsAnswer,
-    summary="Take back what was stated: a fact, an end, an alias or a declaration",
+    documents.IdsAnswer,
+    "Take back what was stated: a fact, an end, an alias or a declaration",
 )
-async def undo(access: Writer, fact_id: str) -> Response:
+def undo(access: Writer, fact_id: str) -> Document:
     """What was read from a memory goes with that memory."""
-    return json_response({"ids": [await access.write(_undo, access, fact_id)]})
-
-
-def _undo(access: Access, fact_id: str) -> str:
     memory_id = memory_of(fact_id)
     memory = access.brain.get(memory_id)
     if memory is not None and is_visible(access, memory.place):
         check_change(access, memory)
     with config.acting(access.member, access.token_id), access.once():
         graph_of(access).undo(fact_id)
-    return memory_id
+    return {"ids": [memory_id]}
 
 
 # What is told
@@ -475,8 +399,3 @@ def _change(item: Change) -> Document:
 
 def _count_document(item: tuple[str, int]) -> Document:
     return {"name": item[0], "facts": item[1]}
-
-
-def _explanation(item: FactExplanation) -> Document:
-    document = {"fact": item.fact.to_dict(), "sentence": item.sentence, "text": item.text}
-    return {**document, "same": _to_documents(item.same), "others": _to_documents(item.others)}

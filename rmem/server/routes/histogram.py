@@ -8,23 +8,22 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query
 from pydantic import Field
 
 from ...filters import Filter
 from ...index.filtered_rows import BANDS, FilteredRows
 from ...models import TIERS, Memory
 from .. import documents
-from ..access import Access, Role, allowed
+from ..access import Access, Reader
 from ..bodies import Document
-from ..exchange import json_response
+from ..json_router import JsonRouter
 from ..ownership import hidden, visible
 from .answers import RUNNING
 from .memories import FilterParameters
 
-router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
 
-Reader = Annotated[Access, Depends(allowed(Role.READ))]
 Counts = Counter[tuple[int, str]]
 _REST = "others"
 _LOOKED_AT = 10_000  # the newest memories, where rows are not held here
@@ -44,14 +43,8 @@ class HistogramParameters(FilterParameters):
     names: Annotated[int, Field(ge=1, le=20, description="At most so many names; the rest is “others”.")] = 6
 
 
-@router.get("/histogram", response_model=documents.HistogramAnswer, summary="How many memories there are over time")
-async def histogram(
-    access: Annotated[Access, Depends(allowed(Role.READ))], parameters: Annotated[HistogramParameters, Query()]
-) -> Response:
-    return json_response(await access.read(_histogram, access, parameters))
-
-
-def _histogram(access: Access, parameters: HistogramParameters) -> Document:
+@router.json("GET", "/histogram", documents.HistogramAnswer, "How many memories there are over time")
+def histogram(access: Reader, parameters: Annotated[HistogramParameters, Query()]) -> Document:
     where, store = parameters.filter(), access.brain.store
     span = store.read_transaction(lambda: _span(access, where))
     if span is None:
@@ -140,12 +133,8 @@ class SessionsParameters(FilterParameters):
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
-@router.get("/sessions", response_model=documents.SessionsAnswer, summary="The sessions of some memories, latest first")
-async def sessions(access: Reader, parameters: Annotated[SessionsParameters, Query()]) -> Response:
-    return json_response(await access.read(_sessions, access, parameters))
-
-
-def _sessions(access: Access, parameters: SessionsParameters) -> Document:
+@router.json("GET", "/sessions", documents.SessionsAnswer, "The sessions of some memories, latest first")
+def sessions(access: Reader, parameters: Annotated[SessionsParameters, Query()]) -> Document:
     store, where = access.brain.store, parameters.filter()
     rows = store.read_transaction(lambda: store.candidates(where))
     unseen = {(memory.agent_id, memory.session) for memory in hidden(access, where)}

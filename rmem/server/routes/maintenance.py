@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from ... import checks, config, doctor
@@ -20,13 +20,14 @@ from ...evaluate.online import report as report_quality
 from ...stores.base import Trace
 from ...tiers.forgetting import ForgettingPolicy, prune
 from .. import documents, forms
-from ..access import Access, Role, allowed
+from ..access import Access, Admin, Reader, Role, Writer
 from ..bodies import Document, memory_document
 from ..exchange import body_schema, json_body, json_response
+from ..json_router import JsonRouter
 from ..ownership import is_known, is_visible
 from .answers import RUNNING
 
-router = APIRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
 _BINS, _MOST = 10, 200
 _NDJSON = "application/x-ndjson"
 Report = Callable[[Document], object]
@@ -40,8 +41,8 @@ Report = Callable[[Document], object]
     summary="Tend the tiers, and prune what has faded",
 )
 async def maintenance(
-    access: Annotated[Access, Depends(allowed(Role.WRITE))],
-    form: Annotated[Document, Depends(json_body(forms.MaintenanceForm, "maintenance"))],
+    access: Writer,
+    form: Annotated[Document, Depends(json_body(forms.MaintenanceForm))],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """What is pruned can be restored for a grace period; `grace_days: 0`, for good at once, needs the role ADMIN. The
@@ -101,10 +102,7 @@ def _maintain(
     openapi_extra=body_schema(forms.RetentionForm),
     summary="How well memories are retained, and which fade next",
 )
-async def retention(
-    access: Annotated[Access, Depends(allowed(Role.READ))],
-    form: Annotated[Document, Depends(json_body(forms.RetentionForm, "a forgetting policy"))],
-) -> Response:
+async def retention(access: Reader, form: Annotated[Document, Depends(json_body(forms.RetentionForm))]) -> Response:
     """`bins` counts memories by tenths of retention, from 0 to 1. `next` are the most faded that are not pinned, with
     the time at which each falls below the policy's `below` (0.05 without it) if nobody uses it."""
     policy = ForgettingPolicy.of(form.get("policy") or {})
@@ -132,15 +130,15 @@ def _retention(access: Access, policy: ForgettingPolicy, limit: int) -> Document
     return {"memories": sum(bins), "bins": bins, "next": fading}
 
 
-@router.get("/quality", response_model=dict[str, Any], summary="How well recall does in use, and its drift")
-async def quality(
-    access: Annotated[Access, Depends(allowed(Role.READ))],
+@router.json("GET", "/quality", dict[str, Any], "How well recall does in use, and its drift")
+def quality(
+    access: Reader,
     by: Literal["day", "week"] = "week",
     agent: Annotated[list[str], Query()] = [],  # noqa: B006
-) -> Response:
+) -> Document:
     """By the feedback on recalls: success rate, hit ratio and mean reciprocal rank, over all, by window of time, and
     for each agent and type; `drift` compares the last window with the one before."""
-    return json_response(await access.read(lambda: report_quality(access.brain.store.feedback(), agent=agent, by=by)))
+    return report_quality(access.brain.store.feedback(), agent=agent, by=by)
 
 
 @router.get(
@@ -149,9 +147,7 @@ async def quality(
     responses={200: {"content": {_NDJSON: {}}}},
     summary="Whether the store is sound",
 )
-async def examination(
-    access: Annotated[Access, Depends(allowed(Role.ADMIN))], accept: Annotated[str, Header()] = ""
-) -> Response:
+async def examination(access: Admin, accept: Annotated[str, Header()] = "") -> Response:
     """Runs `rmem doctor`, which reads the whole store; on the user's own store it also checks hooks and sharing.
     `latencies` are of the server since its start, by route: seconds within which half, 95 % and 99 % were answered.
     As application/x-ndjson, lines with `check`, `done` and `total` come before the answer, as the work goes on."""
@@ -193,16 +189,8 @@ def _examine(access: Access, report: Report | None = None) -> Document:
     return {"findings": [asdict(item) for item in found], "latencies": access.service.metrics.latencies()}
 
 
-@router.get(
-    "/pruned",
-    response_model=documents.AsideAnswer,
-    summary="What was pruned and can be restored",
-)
-async def pruned(access: Annotated[Access, Depends(allowed(Role.READ))]) -> Response:
-    return json_response(await access.read(_aside, access))
-
-
-def _aside(access: Access) -> Document:
+@router.json("GET", "/pruned", documents.AsideAnswer, "What was pruned and can be restored")
+def pruned(access: Reader) -> Document:
     aside = [item for item in access.brain.store.aside() if is_visible(access, item.memory.place)]
     return {
         "memories": [memory_document(item.memory) for item in aside],

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import checks, config
@@ -19,7 +19,7 @@ from ...team.memory import TeamMemory
 from ...team.notes import KINDS, is_shared
 from ...team.versions import audience_detail
 from .. import documents, forms
-from ..access import Access, Role, allowed
+from ..access import Access, Reader, Role, Writer
 from ..bodies import (
     MOST_AT_ONCE,
     Document,
@@ -31,7 +31,8 @@ from ..bodies import (
     parts_of,
     tag_of,
 )
-from ..exchange import body_schema, json_body, json_response, tagged_response
+from ..exchange import body_schema, json_response, tagged_response
+from ..json_router import JsonRouter
 from ..ownership import (
     check_change,
     check_fields,
@@ -45,10 +46,7 @@ from ..ownership import (
 from ..recalls import local_recall
 from .answers import RUNNING, Error
 
-router = APIRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
-
-Reader = Annotated[Access, Depends(allowed(Role.READ))]
-Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
+router = JsonRouter(prefix="/workspaces/{workspace}", tags=["memories"], responses=RUNNING)
 
 _BOUNDS = {
     "newest": "until",
@@ -139,18 +137,19 @@ def _scope_of(place: str | None) -> str:
     return "repository" if (place or "").startswith("repo:") else "personal"
 
 
-@router.patch(
+@router.json(
+    "PATCH",
     "/memories/{memory_id:path}",
-    response_model=documents.MemoryAnswer,
+    documents.MemoryAnswer,
+    "Change fields of a memory",
+    form=forms.UpdateForm,
     responses={412: {"model": Error, "description": "The memory is no longer the one of If-Match."}},
-    openapi_extra=body_schema(forms.UpdateForm),
-    summary="Change fields of a memory",
 )
-async def update(
+def update(
     request: Request,
     access: Writer,
     memory_id: str,
-    form: Annotated[Document, Depends(json_body(forms.UpdateForm, "an update"))],
+    form: Document,
     keep_earlier: Annotated[bool, Query(description="Keep the replaced text; false erases all earlier texts.")] = True,
 ) -> Response:
     """With `If-Match` only if the memory is still the one with that ETag."""
@@ -163,15 +162,13 @@ async def update(
         if wanted is not None and not is_among(tag_of(memory), wanted):
             raise HTTPException(412, "the memory has been changed since; get it again")
 
-    def changed() -> Memory:
-        detail = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
-        access.need_room()
-        with access.once():
-            memory = access.brain.update(memory_id, only_if=unchanged, keep_earlier=keep_earlier, **form)
-            access.brain.store.record(access.member, "change", [memory_id], **detail)
-            return _announce(access, memory, *before[0]) if before else memory  # else this request did it before
-
-    memory = await access.write(changed)
+    detail = {"origin": "rest", "token": access.token_id, "fields": sorted(form)}
+    access.need_room()
+    with access.once():
+        memory = access.brain.update(memory_id, only_if=unchanged, keep_earlier=keep_earlier, **form)
+        access.brain.store.record(access.member, "change", [memory_id], **detail)
+        if before:  # else this request did it before
+            memory = _announce(access, memory, *before[0])
     return json_response(memory_document(memory), headers={"ETag": tag_of(memory)})
 
 
@@ -184,65 +181,54 @@ def _announce(access: Access, memory: Memory, text: str, place: str | None) -> M
     return team.announce(memory.memory_id, words=words, audience=moved)
 
 
-@router.post(
-    "/memories/{memory_id:path}/pin", response_model=documents.PinnedAnswer, summary="Keep a memory from being pruned"
-)
-async def pin(access: Writer, memory_id: str) -> Response:
-    await access.write(_set_pin, access, memory_id, True)
-    return json_response({"memory_id": memory_id, "pinned": True})
+@router.json("POST", "/memories/{memory_id:path}/pin", documents.PinnedAnswer, "Keep a memory from being pruned")
+def pin(access: Writer, memory_id: str) -> Document:
+    return _set_pin(access, memory_id, True)
 
 
-@router.post(
-    "/memories/{memory_id:path}/unpin", response_model=documents.PinnedAnswer, summary="Let a memory fade again"
-)
-async def unpin(access: Writer, memory_id: str) -> Response:
-    await access.write(_set_pin, access, memory_id, False)
-    return json_response({"memory_id": memory_id, "pinned": False})
+@router.json("POST", "/memories/{memory_id:path}/unpin", documents.PinnedAnswer, "Let a memory fade again")
+def unpin(access: Writer, memory_id: str) -> Document:
+    return _set_pin(access, memory_id, False)
 
 
-def _set_pin(access: Access, memory_id: str, pinned: bool) -> None:
+def _set_pin(access: Access, memory_id: str, pinned: bool) -> Document:
     check_change(access, held(access, memory_id))
     with access.once():
         access.brain.pin(memory_id, pinned)
+    return {"memory_id": memory_id, "pinned": pinned}
 
 
-@router.delete("/memories/{memory_id:path}", response_model=documents.IdsAnswer, summary="Forget a memory for good")
-async def forget(access: Writer, memory_id: str) -> Response:
-    if not await access.write(_forget, access, memory_id):
-        raise NotFoundError(memory_id)
-    return json_response({"ids": [memory_id]})
-
-
-def _forget(access: Access, memory_id: str) -> bool:
+@router.json("DELETE", "/memories/{memory_id:path}", documents.IdsAnswer, "Forget a memory for good")
+def forget(access: Writer, memory_id: str) -> Document:
     known = access.brain.get(memory_id)
     if known is not None:
         check_change(access, known)
     with config.acting(access.member, access.token_id), access.once():
-        return access.brain.forget(memory_id)
+        gone = access.brain.forget(memory_id)
+    if not gone:
+        raise NotFoundError(memory_id)
+    return {"ids": [memory_id]}
 
 
-@router.post(
+@router.json(
+    "POST",
     "/forget",
-    response_model=documents.ForgottenAnswer,
-    openapi_extra=body_schema(forms.ForgetForm),
-    summary="Forget the memories of a filter, or all that concerns a person or an agent",
+    documents.ForgottenAnswer,
+    "Forget the memories of a filter, or all that concerns a person or an agent",
+    form=forms.ForgetForm,
 )
-async def forget_many(
-    access: Writer, form: Annotated[Document, Depends(json_body(forms.ForgetForm, "what is to be forgotten"))]
-) -> Response:
+def forget_many(access: Writer, form: Document) -> Document:
     """A `subject` needs the role ADMIN: it also searches what others remember. `dry_run` only returns the ids."""
     dry_run = checks.flag("dry_run", form.get("dry_run", False))
     if ("where" in form) == ("subject" in form):
         raise InputError("one of where and subject must be given, not both", field="where")
     if "subject" in form:
         access.need(Role.ADMIN)
-        return json_response(
-            {"ids": await access.write(_forget_subject, access, form["subject"], dry_run), "dry_run": dry_run}
-        )
+        return {"ids": _forget_subject(access, form["subject"], dry_run), "dry_run": dry_run}
     where = Filter.of(form["where"])
     if not where:
         raise InputError("where must name at least one field, or everything would be forgotten", field="where")
-    return json_response({"ids": await access.write(_forget_where, access, where, dry_run), "dry_run": dry_run})
+    return {"ids": _forget_where(access, where, dry_run), "dry_run": dry_run}
 
 
 def _forget_subject(access: Access, subject: str, dry_run: bool) -> list[str]:
@@ -271,30 +257,19 @@ def _forget_where(access: Access, where: Filter, dry_run: bool) -> list[str]:
         return store.erase(keys, who=access.member, reason="filter")
 
 
-@router.post(
-    "/restore",
-    response_model=documents.RestoredAnswer,
-    openapi_extra=body_schema(forms.RestoreForm),
-    summary="Bring pruned memories back",
-)
-async def restore(
-    access: Writer, form: Annotated[Document, Depends(json_body(forms.RestoreForm, "what is to be restored"))]
-) -> Response:
+@router.json("POST", "/restore", documents.RestoredAnswer, "Bring pruned memories back", form=forms.RestoreForm)
+def restore(access: Writer, form: Document) -> Document:
     ids = form["ids"]
     if not isinstance(ids, list) or not 0 < len(ids) <= MOST_AT_ONCE:
         raise checks.refuse("ids", f"a list of 1 to {MOST_AT_ONCE} ids", ids)
     wanted = [checks.memory_id("ids", key) for key in ids]
-    back = await access.write(_restore, access, wanted)
-    return json_response({"restored": back, "missing": [key for key in wanted if key not in back]})
-
-
-def _restore(access: Access, ids: list[str]) -> list[str]:
     with config.acting(access.member, access.token_id), access.once():
         aside = {item.memory.memory_id: item.memory for item in access.brain.store.aside()}
-        for key in ids:
+        for key in wanted:
             if key in aside:
                 check_change(access, aside[key])
-        return [memory.memory_id for memory in access.brain.restore(*ids)]
+        back = [memory.memory_id for memory in access.brain.restore(*wanted)]
+    return {"restored": back, "missing": [key for key in wanted if key not in back]}
 
 
 # Reading
@@ -363,19 +338,16 @@ def moment_of(text: str | None) -> float | str | None:
         return text
 
 
-@router.get(
+@router.json(
+    "GET",
     "/memories",
-    response_model=documents.MemoriesAnswer,
+    documents.MemoriesAnswer,
+    "List memories inside a filter",
     responses={304: {"description": "The caller has this answer already."}},
-    summary="List memories inside a filter",
 )
-async def memories(request: Request, access: Reader, listing: Annotated[Listing, Query()]) -> Response:
-    return tagged_response(request, await access.read(_list, access, listing))
-
-
-def _list(access: Access, listing: Listing) -> Document:
-    """Return a page of memories. A cursor has the sort value of the last one and the number of equal ones returned, so
-    that none is skipped or repeated when others write between two pages."""
+def memories(request: Request, access: Reader, listing: Annotated[Listing, Query()]) -> Response:
+    # A cursor has the sort value of the last memory and the number of equal ones returned, so that none is skipped or
+    # repeated when others write between two pages.
     store, where = access.brain.store, listing.filter()
     bound, value = _BOUNDS[listing.order], _SORTED[listing.order]
     edge, told_there, rest = None, 0, where
@@ -391,18 +363,20 @@ def _list(access: Access, listing: Listing) -> Document:
         there = sum(value(memory) == last for memory in page)
         cursor = cursor_of(listing.order, last, there + (told_there if last == edge else 0))
     memories = [memory_document(memory, vectors=listing.vectors) for memory in visible(access, page)]
-    return {"memories": memories, "total": store.count(where) - len(hidden(access, where)), "next_cursor": cursor}
+    total = store.count(where) - len(hidden(access, where))
+    return tagged_response(request, {"memories": memories, "total": total, "next_cursor": cursor})
 
 
-@router.get(
+@router.json(
+    "GET",
     "/memories/{memory_id:path}",
-    response_model=documents.MemoryAnswer,
+    documents.MemoryAnswer,
+    "One memory",
     responses={304: {"description": "The caller has this memory already."}},
-    summary="One memory",
 )
-async def memory(request: Request, access: Reader, memory_id: str, vectors: bool = False) -> Response:
+def memory(request: Request, access: Reader, memory_id: str, vectors: bool = False) -> Response:
     """The ETag changes when the memory is changed, not when it is merely recalled."""
-    found = await access.read(held, access, memory_id)
+    found = held(access, memory_id)
     return tagged_response(request, memory_document(found, vectors=vectors), tag_of(found))
 
 
@@ -413,10 +387,6 @@ def held(access: Access, memory_id: str) -> Memory:
     return found
 
 
-@router.get("/stats", response_model=documents.StatsAnswer, summary="What the workspace holds")
-async def stats(access: Reader) -> Response:
-    return json_response(await access.read(_stats, access))
-
-
-def _stats(access: Access) -> Document:
+@router.json("GET", "/stats", documents.StatsAnswer, "What the workspace holds")
+def stats(access: Reader) -> Document:
     return {"embedder": access.brain.store.get_meta("embedder"), **asdict(visible_stats(access))}

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
@@ -21,7 +21,7 @@ from ...tables.remote import result_of
 from ...tables.results import Result
 from ...tables.streams import arrow_reader, csv_texts, pyarrow
 from ...tables.wire_values import answer_types, parameters_from_json, to_json, type_name
-from ..access import Access, Role, allowed
+from ..access import Access, Reader, Role, Writer
 from ..arrow_bodies import columns_of
 from ..bodies import cursor_of, parse_json
 from ..exchange import Stream, json_response, tagged_response
@@ -33,8 +33,6 @@ router = APIRouter(prefix="/workspaces/{workspace}", tags=["tables"])
 NDJSON, ARROW, CSV = "application/x-ndjson", "application/vnd.apache.arrow.stream", "text/csv"
 _BATCH = 1000
 _GROWING = ("INSERT", "UPDATE", "CREATE TABLE", "CREATE INDEX")
-Reader = Annotated[Access, Depends(allowed(Role.READ))]
-Writer = Annotated[Access, Depends(allowed(Role.WRITE))]
 TableName = Annotated[str, Path(max_length=255, description="The name of a table.")]
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Path
+from fastapi import APIRouter, HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import config
-from ..access import Access, Role, allowed_in_organization
+from ..access import OrganizationAdmin
 from ..control import TokenRecord, role_named
 from ..tokens import MAX_DAYS
 from .answers import ANYBODY, CHANGING, Cursor, Limit, after, page
 
 router = APIRouter(tags=["tokens"])
-Admin = Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
 
 
 class NewToken(BaseModel):
@@ -30,7 +29,7 @@ class NewToken(BaseModel):
 
 
 @router.get("/tokens", responses=ANYBODY)
-def list_tokens(access: Admin, limit: Limit = 1000, cursor: Cursor = None) -> dict[str, Any]:
+def list_tokens(access: OrganizationAdmin, limit: Limit = 1000, cursor: Cursor = None) -> dict[str, Any]:
     """The tokens of the organisation, without the tokens themselves. `effective_role` is what a token may do now: the
     lesser of its own role and its member's, and null for a member who was removed."""
     found = access.service.control.tokens(access.org, after=after(cursor), limit=limit + 1)
@@ -38,7 +37,7 @@ def list_tokens(access: Admin, limit: Limit = 1000, cursor: Cursor = None) -> di
 
 
 @router.post("/tokens", status_code=201, responses=CHANGING)
-def create_token(body: NewToken, access: Admin) -> dict[str, Any]:
+def create_token(body: NewToken, access: OrganizationAdmin) -> dict[str, Any]:
     """Make a token for a member. Only this answer contains it; it cannot be read again."""
     workspace = None
     if body.workspace is not None:
@@ -59,7 +58,7 @@ def create_token(body: NewToken, access: Admin) -> dict[str, Any]:
 
 
 @router.delete("/tokens/{id}", responses=CHANGING)
-def revoke_token(id: Annotated[str, Path(max_length=64)], access: Admin) -> dict[str, Any]:
+def revoke_token(id: Annotated[str, Path(max_length=64)], access: OrganizationAdmin) -> dict[str, Any]:
     """Revoke a token: from now on it opens nothing."""
     with config.acting(access.member, access.token_id):
         known = access.service.control.revoke_token(access.org, id)

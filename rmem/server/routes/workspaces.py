@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import config
-from ..access import Access, Role, allowed, allowed_in_organization, anybody
+from ..access import Access, Admin, OrganizationAdmin, Reader, anybody
 from ..control import Member, WorkspaceRecord, role_named
 from .answers import ANYBODY, CHANGING, IN_WORKSPACE, Cursor, Limit, after, page
 
@@ -48,9 +48,7 @@ def list_workspaces(
 
 
 @router.post("/workspaces", status_code=201, responses=CHANGING)
-def create_workspace(
-    body: NewWorkspace, access: Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
-) -> dict[str, Any]:
+def create_workspace(body: NewWorkspace, access: OrganizationAdmin) -> dict[str, Any]:
     """Make a workspace."""
     control = access.service.control
     with config.acting(access.member, access.token_id), access.once():
@@ -58,7 +56,7 @@ def create_workspace(
 
 
 @router.get("/workspaces/{workspace}", responses=IN_WORKSPACE)
-def show_workspace(access: Annotated[Access, Depends(allowed(Role.READ))]) -> dict[str, Any]:
+def show_workspace(access: Reader) -> dict[str, Any]:
     """One workspace, and the caller's role in it."""
     record = access.service.control.workspace(access.org, access.workspace)
     if record is None:
@@ -67,7 +65,7 @@ def show_workspace(access: Annotated[Access, Depends(allowed(Role.READ))]) -> di
 
 
 @router.delete("/workspaces/{workspace}", responses=CHANGING)
-def delete_workspace(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> dict[str, Any]:
+def delete_workspace(access: Admin) -> dict[str, Any]:
     """Delete a workspace with all its memories and tables."""
     if access.service.settings.own_store is not None:
         raise HTTPException(403, "this is your own store, not a workspace of a server; delete its file yourself")
@@ -80,45 +78,37 @@ def delete_workspace(access: Annotated[Access, Depends(allowed(Role.ADMIN))]) ->
 
 
 @router.get("/workspaces/{workspace}/members", responses=IN_WORKSPACE)
-def list_members(
-    access: Annotated[Access, Depends(allowed(Role.ADMIN))], limit: Limit = 1000, cursor: Cursor = None
-) -> dict[str, Any]:
+def list_members(access: Admin, limit: Limit = 1000, cursor: Cursor = None) -> dict[str, Any]:
     """Those who have a role in this workspace alone."""
     return _page(access, access.workspace_id, limit, cursor)
 
 
 @router.post("/workspaces/{workspace}/members", responses=CHANGING)
-def set_member(body: NewMember, access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> dict[str, Any]:
+def set_member(body: NewMember, access: Admin) -> dict[str, Any]:
     """Give somebody a role in this workspace, or another one."""
     return _set(access, body, access.workspace_id)
 
 
 @router.delete("/workspaces/{workspace}/members/{member}", responses=CHANGING)
-def remove_member(member: MemberName, access: Annotated[Access, Depends(allowed(Role.ADMIN))]) -> dict[str, Any]:
+def remove_member(member: MemberName, access: Admin) -> dict[str, Any]:
     """Take somebody's role in this workspace away."""
     return _remove(access, member, access.workspace_id)
 
 
 @router.get("/members", responses=ANYBODY)
-def list_members_of_all(
-    access: Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))], limit: Limit = 1000, cursor: Cursor = None
-) -> dict[str, Any]:
+def list_members_of_all(access: OrganizationAdmin, limit: Limit = 1000, cursor: Cursor = None) -> dict[str, Any]:
     """Those who have a role in every workspace of the organisation."""
     return _page(access, None, limit, cursor)
 
 
 @router.post("/members", responses=CHANGING)
-def set_member_of_all(
-    body: NewMember, access: Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
-) -> dict[str, Any]:
+def set_member_of_all(body: NewMember, access: OrganizationAdmin) -> dict[str, Any]:
     """Give somebody a role in every workspace of the organisation, or another one."""
     return _set(access, body, None)
 
 
 @router.delete("/members/{member}", responses=CHANGING)
-def remove_member_of_all(
-    member: MemberName, access: Annotated[Access, Depends(allowed_in_organization(Role.ADMIN))]
-) -> dict[str, Any]:
+def remove_member_of_all(member: MemberName, access: OrganizationAdmin) -> dict[str, Any]:
     """Take somebody's role in the organisation away."""
     return _remove(access, member, None)
 

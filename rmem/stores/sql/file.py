@@ -108,13 +108,14 @@ class SqliteFile(Forking):
     def __init__(self, path: Path, durability: str, busy_timeout: float) -> None:
         self.path = path
         self._durability = DURABILITY[durability]
-        self._timeout = busy_timeout
+        self.timeout = busy_timeout
+        """Seconds to wait for the write lock of another process."""
         self._idle: list[sqlite3.Connection] = []
         self._used: dict[int, tuple[int, sqlite3.Connection]] = {}  # connections in use by id, with their threads
         self._lock = (
             new_rlock()
         )  # re-entrant: garbage collection of a snapshot may release its connection at any moment
-        self._closed = False
+        self.closed = False
         self._forking = _Forking.NO
         self.write_lock = new_rlock()
         """Held while the writing connection is used."""
@@ -126,18 +127,13 @@ class SqliteFile(Forking):
     def writer(self) -> sqlite3.Connection:
         """The writing connection; callers hold `write_lock`."""
         if self._writer is None:
-            if self._closed:
+            if self.closed:
                 raise closed_error()
             with translate_errors(self.path):
                 self._refuse_inherited()
                 self._writer = self._connect()
                 self._writer.execute(_WRITER_PATIENCE)
         return self._writer
-
-    @property
-    def timeout(self) -> float:
-        """Seconds to wait for the write lock of another process."""
-        return self._timeout
 
     def _open(self) -> sqlite3.Connection:
         folder = self.path.parent
@@ -187,9 +183,9 @@ class SqliteFile(Forking):
         if self.read_only:
             address += "?mode=ro&immutable=1" if self._is_still() else "?mode=ro"
         connection = sqlite3.connect(
-            address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
+            address, uri=True, timeout=self.timeout, isolation_level=None, check_same_thread=False
         )
-        connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+        connection.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         if not self.read_only:
@@ -217,7 +213,7 @@ class SqliteFile(Forking):
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to write-ahead logging. SQLite does not wait for locks here, so this does."""
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self.timeout
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -271,7 +267,7 @@ class SqliteFile(Forking):
 
     def _take(self) -> sqlite3.Connection:
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise closed_error()
             connection = self._idle.pop() if self._idle else None
             if connection is not None:
@@ -286,7 +282,7 @@ class SqliteFile(Forking):
     def _release(self, connection: sqlite3.Connection, *, reuse: bool) -> None:
         with self._lock:
             self._used.pop(id(connection), None)
-            if reuse and not self._closed:
+            if reuse and not self.closed:
                 self._idle.append(connection)
                 return
         self._discard(connection)
@@ -335,15 +331,11 @@ class SqliteFile(Forking):
 
     def wait_briefly(self) -> None:
         """Wait only briefly for other writers from now on."""
-        self._timeout = min(self._timeout, 0.25)
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
+        self.timeout = min(self.timeout, 0.25)
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
+            self.closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             self._discard(connection)
@@ -384,7 +376,7 @@ class SqliteFile(Forking):
     def after_fork_in_child(self) -> None:
         from ctypes import py_object, pythonapi
 
-        if self._forking is _Forking.IN_USE and not self._closed:
+        if self._forking is _Forking.IN_USE and not self.closed:
             # SQLite believes that this process holds the locks of its parent: the file must not be used here again.
             for connection in (*self._idle, *[used for _, used in self._used.values()], self._writer):
                 pythonapi.Py_IncRef(py_object(connection))  # nor may garbage collection close them

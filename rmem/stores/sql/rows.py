@@ -106,34 +106,32 @@ def derived_values(derived: Derived) -> tuple[int, int, str, bytes, bytes, bytes
 
 def to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
     """Convert a row of READ to a memory; StoreCorruptError if it is damaged."""
-    try:
-        return _to_memory(row, codec)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise StoreCorruptError(f"memory {row[1]!r} is damaged ({error}); restore it from a backup") from error
-
-
-def _to_memory(row: tuple[Any, ...], codec: Codec) -> Memory:
     plain, memory_id = row[1:_END], row[1]
     tags, text, contents, vector, packed, _, sealed, version, accessed, count = row[_END:]
     opened = None
-    if sealed is not None or version is not None:
-        if sealed is None:
-            raise StoreCorruptError(f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup")
-        opened = codec.vault.open(memory_id, sealed, version)
-    text, body = body_of(text, contents, packed, codec, opened)
-    level = plain[_LEVEL]
-    if plain[_TIER] not in LEVELS or not isinstance(text, str) or level not in (0, 1, 2):
-        raise StoreCorruptError(f"memory {memory_id!r} is damaged; restore it from a backup")
-    short = None if vector is None or len(vector) % _TYPES[level].itemsize else np.frombuffer(vector, _TYPES[level])
-    return _memory_from(
-        *plain,
-        plain[_CREATED] if accessed is None else accessed,
-        count or 0,
-        body,
-        text,
-        encrypted_rows.tags_of(opened) if opened and "tags" in opened else decode_json(tags) if tags else {},
-        embeddings_at(level, short),
-    )
+    try:
+        if sealed is not None or version is not None:
+            if sealed is None:
+                raise StoreCorruptError(
+                    f"the encrypted fields of memory {memory_id!r} are gone; restore it from a backup"
+                )
+            opened = codec.vault.open(memory_id, sealed, version)
+        text, body = body_of(text, contents, packed, codec, opened)
+        level = plain[_LEVEL]
+        if plain[_TIER] not in LEVELS or not isinstance(text, str) or level not in (0, 1, 2):
+            raise StoreCorruptError(f"memory {memory_id!r} is damaged; restore it from a backup")
+        short = None if vector is None or len(vector) % _TYPES[level].itemsize else np.frombuffer(vector, _TYPES[level])
+        return _memory_from(
+            *plain,
+            plain[_CREATED] if accessed is None else accessed,
+            count or 0,
+            body,
+            text,
+            encrypted_rows.tags_of(opened) if opened and "tags" in opened else decode_json(tags) if tags else {},
+            embeddings_at(level, short),
+        )
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise StoreCorruptError(f"memory {memory_id!r} is damaged ({error}); restore it from a backup") from error
 
 
 def _position(stored: str) -> tuple[float, ...]:

@@ -360,14 +360,11 @@ class SqliteRecordStore(SqlRecords, Forking):
             return work(connection)
 
     def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        with self.connection() as connection:
-            try:
-                return work(connection)
-            except sqlite3.OperationalError as error:
-                if not is_undecodable(error):
-                    raise
-                with lenient(connection):
-                    return work(connection)
+        held = self._snapshot.connection
+        if held is not None:
+            return _read(held, work)
+        with self._file.reading() as connection:
+            return _read(connection, work)
 
     def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Run `work` in a transaction, perhaps shared with other threads; durable when this returns."""
@@ -403,6 +400,17 @@ class SqliteRecordStore(SqlRecords, Forking):
         self._snapshot = _Snapshot()
         self.index.whole = False
         self.touches.take()
+
+
+def _read(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    """Run `work`, once more with replacement characters if a text is not UTF-8."""
+    try:
+        return work(connection)
+    except sqlite3.OperationalError as error:
+        if not is_undecodable(error):
+            raise
+        with lenient(connection):
+            return work(connection)
 
 
 def _rewrite(connection: sqlite3.Connection) -> None:
