@@ -389,9 +389,9 @@ def test_odd_ids_and_texts_come_back_as_they_were(path, encryption):
     odd = ["naïve ünïcode 北京 🦜", "a\x01b", "x" * 100_000, '"quoted" {json} [list]', "\t tab\nline"]
     with Brain(path, encryption=encryption) as brain:
         for number, text in enumerate(odd):
-            brain.remember(text, id=f"idé-{number} \u2028", metadata={"t": text, "n": [number, None, True]})
+            brain.remember(text, id=f"idé-{number} 🦜 \u00a0x", metadata={"t": text, "n": [number, None, True]})
         for number, text in enumerate(odd):
-            found = brain.get(f"idé-{number} \u2028")
+            found = brain.get(f"idé-{number} 🦜 \u00a0x")
             assert found.text == text
             assert json.dumps(found.contents["n"]) == f"[{number}, null, true]"
 

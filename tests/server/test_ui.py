@@ -130,7 +130,7 @@ def test_why_a_memory_did_not_come_is_told_by_the_parts_that_held_it_back(window
 
 def test_other_settings_are_compared_side_by_side(window):
     page = window.show("search?q=which port does staging run on")
-    page.get_by_label("Settings", exact=True).fill("dense=0 near=0 session=0")
+    page.get_by_label("Settings", exact=True).fill("dense=0 context=0")
     page.get_by_role("button", name="Compare").click()
     rankings = page.get_by_role("region", name="Rankings side by side")
     rankings.wait_for()
