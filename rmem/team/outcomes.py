@@ -37,8 +37,9 @@ _E_LINE = re.compile(r"^E\s+(?!\+ |-|\?)(\S.*)$")
 _E_NAMED = re.compile(rf"^(?:{_NAME}\b|assert\b|Failed\b|[\w.]+: )")
 _COMPILER = re.compile(
     r"^(?:\S[^:]*(?::\d+)*:? )?(?:fatal |internal compiler )?error(?:\[\w+\])?:"
-    r"|^\S+:\d+:\d+:? [A-Z]+\d+\b|\bundefined reference to\b|^\s+\d+:\d+\s+error\s|^CMake Error\b|panicked at\b"
-    r"|^\[(?i:error)\] \S"
+    r"|\berror TS\d+:|^\S+:\d+:\d+:? [A-Z]+\d+\b"
+    r"|^[A-Z]{1,4}\d{2,4} (?:\[\*\] )?\S|\bundefined reference to\b|^\s+\d+:\d+\s+error\s|^CMake Error\b|panicked at\b"
+    r"|: (?:fatal )?error:|^\[(?i:error)\] \S"
 )
 _TOOL = re.compile(
     r"^(?:npm (?:error|ERR!)|(?i:fatal|error|err!|failed)\b(?!\s*(?:rate|count|s\b))|CONFLICT\b|error:|"
@@ -47,7 +48,9 @@ _TOOL = re.compile(
     r"no rule|required|unable|missing|expected|exceeded|timed out|unexpected|exist|not a ))",
     re.IGNORECASE,
 )
-_FAILED_TEST = re.compile(r"^(?:FAILED|FAIL|ERROR)[:\s]\s*\S|^--- FAIL|^\s*● |^not ok \d|^test \S+ \.\.\. FAILED")
+_FAILED_TEST = re.compile(
+    r"^(?:FAILED|FAIL|ERROR)[:\s]\s*\S|^--- FAIL|^\s*● |^not ok \d|^\s*(?:✗|✘|×|✖) \S|^test \S+ \.\.\. FAILED"
+)
 _TELLING = re.compile(
     r"\b(?:errors?|exception|fail(?:ed|ure)?|fatal|panic|denied|refused|undefined|unresolved|not found|no such|cannot|"
     r"can't|could not|couldn't|unable to|"
@@ -61,7 +64,10 @@ _WEAK = re.compile(
     r"^(?:> |hint|note|help|warning|info|usage|see also|for more|to see|run |\[notice\]|\[info|node\.js v|caused by:$|"
     r"compilation terminated|as a reminder|oh no|=+ |-+$|_+ |!+ |\s*at |\s*File \"|\s*\^|\s*~)|"
     r"^npm (?:error|ERR!)\s*(?:$|A complete log|code |errno|path|command |To see|Lifecycle|\d+\s*$|  npm )|"
-    r"^make(?:\[\d+\])?: \*\*\* \[|^collect2: |^error: failed to push",
+    r"^make(?:\[\d+\])?: \*\*\* \[|^collect2: |^error: (?:could not compile|test failed|aborting|build failed|process)|"
+    r"^(?:FAILED|FAIL) \(|^\d+ (?:error|problem|failed|warning)|^Found \d+ |"
+    r"^\[ERROR\] *(?:$|To see|Re-run|For more|-> |\[Help)|"
+    r"^ERROR \S+$|^error: failed to push",
     re.IGNORECASE,
 )  # fmt: skip
 
@@ -69,6 +75,7 @@ _SUMMED_UP = re.compile(
     r"""^=*\ ?.*\b[1-9]\d*\ (?:failed|errors?)\b.*\ in\ [\d.:]+s.*$     # pytest
     |^FAILED\ \(|^Tests?:?\s+[1-9]\d*\ failed|^test\ result:\ FAILED|^\#\ fail\ [1-9]|^not\ ok\ \d|^---\ FAIL|^FAIL\t
     |\([1-9]\d*\ errors?,|^\s*Tests\s+[1-9]\d*\ failed|^Found\ [1-9]\d*\ errors?(?!.*\b0\ remaining)
+    |^[1-9]\d*\ errors?(?:\ generated)?\.?$
     |^npm\ (?:error|ERR!)|^\S+:\ \*\*\*\ |^\*\*\*Test\ Failed|^No\ (?:tests?|test\ files)\ found
     """,
     re.MULTILINE | re.VERBOSE,
@@ -77,8 +84,8 @@ _FAILED = re.compile(
     r"""^(?:fatal|error|Error|ERROR)(?:\[\w+\])?:\ |:\ (?:fatal\ )?error:\ |\berror\ TS\d+:
     |^\S+:\d+:\d+:\ [A-Z]\d+\ |\bwould\ be\ reformatted|^would\ reformat|^Would\ reformat|^\[warn\]\ Code\ style
     |panicked\ at
-    |^Node\.js\ v\d+|^Automatic\ merge\ failed|^BUILD\ FAILED|^\[ERROR\]
-    |^CMake\ Error|undefined\ reference\ to
+    |^Exception\ in\ thread|^Node\.js\ v\d+|^CONFLICT\ \(|^Automatic\ merge\ failed|^BUILD\ FAILED|^\[ERROR\]
+    |^curl:\ \(\d+\)|^CMake\ Error|undefined\ reference\ to
     |^(?:no\ tests\ ran|=+\ (?:no\ tests\ ran|\d+\ deselected)\ in)
     |\bexit(?:ed\ with)?\ (?:code|status):?\ [1-9]|^Exit\ Code:\ [1-9]|^Segmentation\ fault|\(core\ dumped\)
     |^Cannot\ connect\ to|^(?:[Uu]nable|Could\ not|Couldn't|Failed)\ to?\b|^\w+\ failed$|^syntax\ error|^\*\*\*\ Error
@@ -88,13 +95,13 @@ _FAILED = re.compile(
     |^(?:[\w./-]+:\ )+(?:line\ \d+:\ )?.*(?:command\ not\ found|not\ found|No\ such\ file\ or\ directory
         |Permission\ denied
         |cannot\ \w+|can't\ open|Connection\ refused|unbound\ variable|syntax\ error|No\ module\ named|unrecognized)
-    |^Error\ in\ |^\S+:\ error:
+    |:\ Connection\ refused$|^Error\ in\ |^\S+:\ error:
     """,
     re.MULTILINE | re.VERBOSE,
 )
 _PASSED = re.compile(
-    r"^=*\s?(?!.*\b[1-9]\d* (?:failed|errors?)\b).*\b\d+ passed\b.* in [\d.:]+s|"
-    r"^All checks passed|^BUILD SUCCESS|^# fail 0$|^All matched files use",
+    r"^=*\s?(?!.*\b[1-9]\d* (?:failed|errors?)\b).*\b\d+ passed\b.* in [\d.:]+s|^test result: ok|^OK(?: \(|$)|"
+    r"^Success: no issues|^All checks passed|^BUILD SUCCESS|^# fail 0$|^All matched files use",
     re.MULTILINE,
 )
 
