@@ -1,5 +1,5 @@
 """The coding agents themselves, as npm installs them, with a scripted model: one learns a fix, another one, in a clone
-without it, is told when the same command fails. Each is skipped unless it is on the PATH (docs/install.md).
+without it, is told when the same command fails. Part of `make test-slow`, and skipped unless it is on the PATH.
 OpenCode is left out: its first start installs packages, which takes minutes on a busy machine."""
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ AGENTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_real_agent_learns_a_fix_and_another_is_told_when_the_same_command_fails(agent, tmp_path):
     command, variables, files = AGENTS[agent]
