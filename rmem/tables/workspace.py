@@ -12,12 +12,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sqlglot import exp
 
 from .. import receipts
+from ..closing import Closing
 from ..config import default_store
 from ..errors import ConfigError, SqlError, SqlUnsupportedError
 from ..extras import require
@@ -54,7 +54,7 @@ def _bind(
     return BoundStatement(tree, catalogue, plan_search(tree), facts)
 
 
-class Workspace(Forking):
+class Workspace(Closing, Forking):
     """The tables of one workspace."""
 
     def __init__(
@@ -342,14 +342,6 @@ class Workspace(Forking):
             self._indexes.scrub()
         finally:
             self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _check_limits(timeout: float | None, max_rows: int | None) -> None:
