@@ -14,7 +14,9 @@ import numpy.typing as npt
 from .analyser import Word
 from .filtered_rows import Matches
 
-K1, B = 0.5, 0.75
+B = 0.75
+_K1, _MOST_K1 = 0.5, 10.0
+_LONG = 700.0  # average terms of texts that mention so many things that repetition tells what they are about
 _SPARSE = 32  # adding 32 consecutive rows takes as long as adding one by index
 
 
@@ -63,11 +65,16 @@ def idf(rows: int, holding: int) -> float:
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))
 
 
-def score_terms(
-    found_rows: Texts, terms: Sequence[int], shares: Sequence[float] | None = None, k1: float = K1, b: float = B
-) -> TermScores:
+def saturation(average_length: float) -> float:
+    """Return k1, by which repetitions of a word count: hardly in short texts, up to 11 times in long ones."""
+    return min(_K1 + (average_length / _LONG) ** 2, _MOST_K1)
+
+
+def score_terms(found_rows: Texts, terms: Sequence[int], shares: Sequence[float] | None = None) -> TermScores:
     """Compute BM25 of every term for every row that contains it, times the term's share."""
     found = found_rows.matches(terms)
+    average = found_rows.average_length
+    k1 = saturation(average)
     sizes = np.diff(np.array([0, *found.ends]))
     held = sizes if found.held is None else np.array(found.held)
     rows = found_rows.size if found.rows is None else found.rows
@@ -75,8 +82,8 @@ def score_terms(
     if shares is not None:
         weights *= np.array(shares, np.float32)
     counts = found.counts.astype(np.float32)
-    norm = found_rows.length[found.at] * np.float32(k1 * b / max(found_rows.average_length, 1e-9))
-    norm += np.float32(k1 * (1 - b))
+    norm = found_rows.length[found.at] * np.float32(k1 * B / max(average, 1e-9))
+    norm += np.float32(k1 * (1 - B))
     norm += counts
     counts *= np.repeat(weights, sizes)
     counts /= norm
@@ -94,17 +101,18 @@ def add_and_clear(scratch: npt.NDArray[np.float32], total: npt.NDArray[np.float3
         scratch[at] = 0
 
 
-def bm25(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> npt.NDArray[np.float32]:
+def bm25(found_rows: Texts, words: Sequence[Word]) -> npt.NDArray[np.float32]:
     """Score every row; each word counts by the best of its hashes."""
-    return score_words(found_rows, words, k1, b).scores
+    return score_words(found_rows, words).scores
 
 
-def score_words(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: float = B) -> Scored:
+def score_words(found_rows: Texts, words: Sequence[Word]) -> Scored:
     """As `bm25`, with the highest possible score."""
     total = np.zeros(found_rows.size, np.float32)
     scratch = np.zeros(found_rows.size, np.float32)
-    scored = score_terms(found_rows, [term for word in words for term in word.hashes], None, k1, b)
+    scored = score_terms(found_rows, [term for word in words for term in word.hashes])
     counts = scored.counts()
+    most = saturation(found_rows.average_length) + 1
     first, possible = 0, 0.0
     for word in words:
         end = first + len(word.hashes)
@@ -113,6 +121,6 @@ def score_words(found_rows: Texts, words: Sequence[Word], k1: float = K1, b: flo
         add_and_clear(scratch, total, at)
         if word.hashes:
             held = [count for count in counts[first:end] if count]
-            possible += (k1 + 1) * idf(found_rows.size, min(held, default=0))
+            possible += most * idf(found_rows.size, min(held, default=0))
         first = end
     return Scored(total, possible)

@@ -30,7 +30,7 @@ from ..errors import InputError, VectorError
 from ..feedback import Feedback
 from ..filters import Filter
 from ..index.analyser import analyse, question_words
-from ..index.bm25 import K1, B
+from ..index.bm25 import B, saturation
 from ..models import Bookkeeping, Embeddings, Memory
 from ..stores.base import Edit, Edited, RecordStore
 from ..stores.indexed import date_words
@@ -65,9 +65,7 @@ def clustered_vectors(count: int, dimension: int, seed: int = 0) -> npt.NDArray[
     return unit
 
 
-def plain_bm25(
-    texts: Mapping[str, tuple[str, tuple[str, ...]]], query: str, k1: float = K1, b: float = B
-) -> dict[str, float]:
+def plain_bm25(texts: Mapping[str, tuple[str, tuple[str, ...]]], query: str) -> dict[str, float]:
     """Compute BM25 as in a textbook, over {id: (text, date words)}: the reference for `match`."""
     documents = {}
     for key, (text, dated) in texts.items():
@@ -75,6 +73,7 @@ def plain_bm25(
         documents[key] = dict(zip(found.hashes.tolist(), found.counts.tolist(), strict=True))
     lengths = {key: sum(terms.values()) for key, terms in documents.items()}
     average = sum(lengths.values()) / len(lengths)
+    k1 = saturation(average)
     holding = Counter(term for terms in documents.values() for term in terms)
     scores: dict[str, float] = {}
     for key, terms in documents.items():
@@ -85,7 +84,7 @@ def plain_bm25(
                 count = terms.get(term, 0)
                 if count:
                     idf = math.log(1 + (len(documents) - holding[term] + 0.5) / (holding[term] + 0.5))
-                    best = max(best, idf * count * (k1 + 1) / (count + k1 * (1 - b + b * lengths[key] / average)))
+                    best = max(best, idf * count * (k1 + 1) / (count + k1 * (1 - B + B * lengths[key] / average)))
             total += best
         if total > 0:
             scores[key] = total

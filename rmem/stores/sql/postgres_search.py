@@ -14,7 +14,7 @@ from ...filters import Filter
 from ...forks import new_lock
 from ...index.analyser import Word, plain, question_words
 from ...index.best_scores import top
-from ...index.bm25 import K1, B, idf
+from ...index.bm25 import B, idf, saturation
 from ...index.candidate_source import CandidateRequest, CandidateSource, Gathered
 from ...index.filtered_rows import FilteredRows
 from ...index.vocabulary import Vocabulary, WordVectors, rare_words
@@ -159,16 +159,17 @@ class PostgresCandidates(CandidateSource):
 
     def _by_words(self, connection: PostgresConnection, request: CandidateRequest, count: int) -> dict[int, float]:
         blind_term_lookup = self._store.vault.blind_term_lookup()
+        k1 = saturation(self.average_length)
         weighted = [
-            (number, known, (K1 + 1) * weight)
+            (number, known, (k1 + 1) * weight)
             for number, word in enumerate(request.words)
             for term, weight in word
             for known in with_blind_terms([term], blind_term_lookup)
         ]
         if not weighted:
             return {}
-        level = K1 * (1 - B)
-        slope = K1 * B / max(self.average_length, 1e-9)
+        level = k1 * (1 - B)
+        slope = k1 * B / max(self.average_length, 1e-9)
         sql = (
             "WITH best AS (SELECT p.seq, a.word, max(a.weight * p.count / (p.count + ? + ? * p.length)) AS score "
             "FROM unnest(?::int[], ?::bigint[], ?::double precision[]) a(word, term, weight) "

@@ -7,7 +7,7 @@ from collections import Counter
 
 from rmem.index.analyser import analyse, question_words
 
-K1, B = 0.5, 0.75
+B = 0.75
 
 
 def cosine(vector, query):
@@ -21,6 +21,7 @@ def bm25(texts, question):
     held = {row: Counter(dict(zip(t.hashes.tolist(), t.counts.tolist(), strict=True))) for row, t in terms.items()}
     lengths = {row: sum(counts.values()) for row, counts in held.items()}
     average = sum(lengths.values()) / len(held) if held else 0
+    k1 = 0.5 + (average / 700) ** 2
     scores, possible = dict.fromkeys(held, 0.0), 0.0
     for word in question_words(question):
         best = dict.fromkeys(held, 0.0)
@@ -31,10 +32,10 @@ def bm25(texts, question):
             highest = max(highest, weight if holding else 0.0)
             for row in holding:
                 count = held[row][term]
-                norm = K1 * (1 - B + B * lengths[row] / max(average, 1e-9))
-                best[row] = max(best[row], weight * count * (K1 + 1) / (count + norm))
+                norm = k1 * (1 - B + B * lengths[row] / max(average, 1e-9))
+                best[row] = max(best[row], weight * count * (k1 + 1) / (count + norm))
         unheard = math.log(1 + (len(held) + 0.5) / 0.5) if word.hashes else 0.0
-        possible += (highest or unheard) * (K1 + 1)
+        possible += (highest or unheard) * (k1 + 1)
         scores = {row: score + best[row] for row, score in scores.items()}
     return scores, possible
 
