@@ -71,7 +71,7 @@ class StaticEmbedder(Embedder):
             weights += [weight] * len(pieces)
         if not rows:
             return super().embed_query(text)
-        pooled = np.array(weights, np.float32) @ self._floats.of(np.array(rows))
+        pooled = np.einsum("i,ij->j", np.array(weights, np.float32), self._floats.of(np.array(rows)))
         vector: Vector = unit_rows(pooled[None, :])[0]
         return vector
 

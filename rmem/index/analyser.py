@@ -180,18 +180,20 @@ class Phrase(NamedTuple):
     plain: str
 
 
+@lru_cache(maxsize=256)
+def _phrase_pattern(wanted: str) -> re.Pattern[str]:
+    """Compile a search for normalised words, one after another, in a folded text."""
+    inside = rf"\w{COMBINING_MARKS}"
+    first = re.escape(wanted.split()[0])
+    starts = "" if is_spaceless(wanted[0]) else f"(?<![{inside}]{first})"  # behind the word, which is found faster
+    ends = "" if is_spaceless(wanted[-1]) else f"(?![{inside}])"
+    rest = "".join(f"[^{inside}]+{re.escape(word)}" for word in wanted.split()[1:])
+    return re.compile(first + starts + rest + ends)
+
+
 def contains_phrase(text: str, phrase: Phrase) -> bool:
     """Return whether a text contains a phrase at word boundaries; scripts without spaces have no boundaries."""
-    normalized, wanted = plain(text), phrase.plain
-    at = normalized.find(wanted)
-    while at >= 0:
-        end = at + len(wanted)
-        starts = at == 0 or normalized[at - 1] == " " or bool(_SPACELESS.match(wanted))
-        ends = end == len(normalized) or normalized[end] == " " or bool(_SPACELESS.match(wanted[-1]))
-        if starts and ends:
-            return True
-        at = normalized.find(wanted, at + 1)
-    return False
+    return _phrase_pattern(phrase.plain).search(fold(text)) is not None
 
 
 def language_of(words: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from .. import checks
 from ..errors import VectorError
 from ..forks import cached_property
+from .arrays import products
 from .best_scores import least
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ Distances = npt.NDArray[np.uint8 | np.uint16]
 
 FEW_DIMENSIONS = 32  # up to here the codes are scanned, which costs no more than bits
 _MIN_BITS = 256
+_FEW_ROTATED = 8  # vectors, such as those of a question, that are rotated in this thread alone
 _MAX_ROTATED = 512  # dimensions; rotating longer vectors takes longer than all else about them
 _PROJECTED_BITS = 512  # sign bits for vectors with fewer dimensions
 _SAMPLE = 256
@@ -81,10 +83,10 @@ def encode(vectors: Matrix) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float3
 
 @lru_cache(maxsize=8)
 def directions(dimension: int) -> Matrix | None:
-    """Return the directions whose signs are the bits of a vector, as columns; None for its own dimensions."""
+    """Return the directions whose signs are the bits of a vector, as rows; None for its own dimensions."""
     if dimension < _MIN_BITS:
         rng = np.random.default_rng(_SEED)
-        return rng.standard_normal((dimension, _PROJECTED_BITS)).astype(np.float32)
+        return np.ascontiguousarray(rng.standard_normal((dimension, _PROJECTED_BITS)).T, np.float32)
     if dimension > _MAX_ROTATED:
         return None
     # A cosine transform with random signs: orthogonal, and made in a millisecond.
@@ -92,7 +94,7 @@ def directions(dimension: int) -> Matrix | None:
     waves: Matrix = np.cos(np.outer(numbers + np.float32(0.5), numbers * np.float32(np.pi / dimension)))
     signs = np.unpackbits(np.frombuffer(bytes.fromhex(_RANDOM_SIGNS), np.uint8))[:dimension]
     waves *= (2 * signs.astype(np.float32) - 1)[:, None]
-    return waves
+    return np.ascontiguousarray(waves.T)
 
 
 class VectorColumns:
@@ -241,7 +243,8 @@ class VectorColumns:
         """Return the sign bits around a centre, one row per 64-bit word."""
         vectors = vectors - centre
         if self._directions is not None:
-            vectors = vectors @ self._directions
+            few = vectors.shape[0] <= _FEW_ROTATED
+            vectors = np.vecdot(vectors[:, None, :], self._directions) if few else vectors @ self._directions.T
         packed = np.packbits(vectors > 0, axis=1)
         missing = len(self.words) * 8 - packed.shape[1]
         if missing:
@@ -253,16 +256,16 @@ class VectorColumns:
         if isinstance(rows, slice):
             span = range(*rows.indices(self.size))
             parts = [
-                self.codes[start : min(start + _CHUNK, span.stop)].astype(np.float32) @ query
+                products(self.codes[start : min(start + _CHUNK, span.stop)].astype(np.float32), query)
                 for start in range(span.start, span.stop, _CHUNK)
             ]
         else:
             parts = [
-                self._codes_at(rows[start : start + _CHUNK]).astype(np.float32) @ query
+                products(self._codes_at(rows[start : start + _CHUNK]).astype(np.float32), query)
                 for start in range(0, rows.size, _CHUNK)
             ]
-        products = np.concatenate(parts) if parts else np.empty(0, np.float32)
-        result: Matrix = products * self.scales[rows]
+        result: Matrix = np.concatenate(parts) if parts else np.empty(0, np.float32)
+        result *= self.scales[rows]
         return result
 
     def decode_rows(self, rows: RowNumbers) -> Matrix:
@@ -298,7 +301,7 @@ class VectorColumns:
         """Return the Hamming distance that the angle between the query and some rows predicts."""
         assert self.centre is not None
         away, direction = unit(self.decode_rows(rows) - self.centre), unit((query - self.centre)[None, :])[0]
-        result: Matrix = np.arccos(np.clip(away @ direction, -1, 1)) * np.float32(self.used_bits / np.pi)
+        result: Matrix = np.arccos(np.clip(products(away, direction), -1, 1)) * np.float32(self.used_bits / np.pi)
         return result
 
     def nearby(self, queries: Matrix, share: float) -> list[tuple[RowNumbers, Matrix]]:
@@ -314,7 +317,7 @@ class VectorColumns:
             for query_signs in signs
         ]
         rows = np.concatenate(near)
-        cosines = self._codes_at(rows).astype(np.float32) @ queries.T
+        cosines = np.vecdot(self._codes_at(rows).astype(np.float32)[:, None, :], queries)
         cosines *= self.scales[rows, None]
         found, end = [], 0
         for number, rows_near in enumerate(near):
@@ -374,7 +377,11 @@ class Estimate:
     def _calibrate(self, distance: Distances) -> Matrix:
         around = self._columns.cosines_by_distance
         sample = np.arange(0, distance.size, max(1, distance.size // _SAMPLE))
-        exact = self._columns.decode_sample(sample) @ self._query if self._rows is None else self._close(sample)
+        exact = (
+            self._close(sample)
+            if self._rows is not None
+            else products(self._columns.decode_sample(sample), self._query)
+        )
         x = around[distance[sample]]
         mean_x, mean = float(x.sum()) / sample.size, float(exact.sum()) / sample.size
         x, exact = x - mean_x, exact - np.float32(mean)

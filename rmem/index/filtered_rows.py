@@ -12,6 +12,7 @@ from ..filters import Filter
 from ..forks import cached_property
 from ..models import TIERS
 from .analyser import Word
+from .arrays import products
 from .best_scores import top
 from .bits import Estimate
 from .columns import RowNumbers, distances
@@ -303,7 +304,7 @@ class FilteredRows:
             return self._vectors.estimate(query, self._rows, self._end)
         rows, vectors = self._rows, self._vectors
         every = self.once("vectors", lambda: vectors.decode_rows(rows))
-        return vectors.wrap_cosines(query, rows, every @ query)
+        return vectors.wrap_cosines(query, rows, products(every, query))
 
     def close_cosines(self, query: npt.NDArray[np.float32], at: npt.NDArray[np.int64]) -> Scores:
         """Return the cosines of some positions, to about 0.001."""
@@ -315,8 +316,7 @@ class FilteredRows:
         """Return the cosines of some positions from the original vectors."""
         if self._vectors is None:
             return np.zeros(at.size, np.float32)
-        result: Scores = self._source.vectors_at(self.seq[at], query.size) @ query
-        return result
+        return products(self._source.vectors_at(self.seq[at], query.size), query)
 
     def texts(self, at: npt.NDArray[np.int64]) -> list[str]:
         """Return the texts of some positions."""

@@ -226,10 +226,11 @@ class Hybrid:
             added["actor"] = np.float32(self.emphasis * settings.named) * (actors == self.named[0][0])
         if question.asks_own and (assistants := found_rows.assistants()):
             added["own"] = np.float32(-settings.own) * np.isin(actors, assistants)
-        for phrase in question.quoted:
-            contains = rows_with_phrase(found_rows, phrase, np.ones(found_rows.size, np.bool_))[at]
-            quoted = added.setdefault("quoted", np.zeros(at.size, np.float32))
-            quoted += np.float32(settings.named) * contains
+        if question.quoted:
+            candidates = np.zeros(found_rows.size, np.bool_)
+            candidates[at] = True
+            contains = [rows_with_phrase(found_rows, phrase, candidates)[at] for phrase in question.quoted]
+            added["quoted"] = np.float32(settings.named) * np.sum(contains, axis=0, dtype=np.float32)
         if question.asks_time:
             tells = found_rows.column_at("flags", at) & TELLS_TIME != 0
             added["when"] = np.float32(settings.time / 2) * tells

@@ -13,6 +13,7 @@ from ..errors import RemanenceError, StoreUnreachableError, VectorError
 from ..feedback import new_token
 from ..filters import Filter
 from ..forks import new_lock
+from ..index.arrays import products
 from ..index.best_scores import top
 from ..stores.breaker import CircuitBreaker
 from ..stores.capabilities import VectorFeed, VectorState
@@ -193,7 +194,7 @@ class VectorFollower:
         rows = [row for row in self.store.vectors_after(self.position.row, MAX_BEHIND) if row.vector is not None]
         if not rows:
             return []
-        scores = np.stack([row.vector for row in rows if row.vector is not None]) @ vector
+        scores = products(np.stack([row.vector for row in rows if row.vector is not None]), vector)
         return [rows[at].seq for at in top(scores, count).tolist()]
 
     def close(self) -> None:

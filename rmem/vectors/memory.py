@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..forks import new_rlock
+from ..index.arrays import products
 from ..index.best_scores import top
 from .base import FieldFilter, Fields, Matrix, Vector, VectorIndex, check_batch, check_dimension
 
@@ -69,7 +70,7 @@ class MemoryIndex(VectorIndex):
                 return []
             check_dimension(self.name, vector.size, self._dimension)
             size = len(self._row_of) + len(self._free)
-            scores = self._matrix[:size] @ vector
+            scores = products(self._matrix[:size], vector)
             rows = np.flatnonzero(self._ids[:size] >= 0)
             if where is not None:
                 rows = np.array([row for row in rows.tolist() if self._inside(int(self._ids[row]), where)], np.int64)

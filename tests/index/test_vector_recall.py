@@ -191,4 +191,4 @@ def test_rotations_are_those_of_the_bits_in_existing_stores(dimension):
     numbers = np.arange(dimension, dtype=np.float32)
     waves = np.cos(np.outer(numbers + np.float32(0.5), numbers * np.float32(np.pi / dimension)))
     signs = np.random.default_rng(20_260_501).choice(np.array([-1, 1], np.float32), dimension)
-    assert np.array_equal(bits.directions(dimension), waves * signs[:, None])
+    assert np.array_equal(bits.directions(dimension).T, waves * signs[:, None])

@@ -101,3 +101,13 @@ def test_a_question_that_matches_nothing_is_harmless(bare):
     assert bare.recall("zeppelin", mode="vector") == []
     assert bare.recall("ledger", must_not=["ledger"]) == []
     assert _ids(bare.recall("entry 4711", k=1)) == [bare.memories({"min_step": 4711, "max_step": 4711})[0].memory_id]
+
+
+def test_a_quotation_of_common_words_reads_only_candidates(large, monkeypatch):
+    """No word of the quotation is in the index, so every row may contain it."""
+    read = []
+    texts_at = large.store.texts_at
+    monkeypatch.setattr(large.store, "texts_at", lambda seqs: read.append(len(seqs)) or texts_at(seqs))
+    hits = large.recall('a serial number "of the"', k=5)
+    assert "serial" in _ids(hits)
+    assert 0 < sum(read) < COUNT / 2

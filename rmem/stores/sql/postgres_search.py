@@ -13,6 +13,7 @@ from pgvector import HalfVector
 from ...filters import Filter
 from ...forks import new_lock
 from ...index.analyser import Word, plain, question_words
+from ...index.arrays import products
 from ...index.best_scores import top
 from ...index.bm25 import B, idf, saturation
 from ...index.candidate_source import CandidateRequest, CandidateSource, Gathered
@@ -133,7 +134,7 @@ class PostgresCandidates(CandidateSource):
         seqs = np.array(
             list(self._store.read(lambda connection: self._by_vector(connection, query, 2 * k + _RERANKED))), np.int64
         )
-        exact = self._store.vectors_at(seqs, query.size) @ query
+        exact = products(self._store.vectors_at(seqs, query.size), query)
         best = top(exact, k)
         return dict(zip(seqs[best].tolist(), exact[best].tolist(), strict=True))
 
