@@ -23,6 +23,7 @@ from .server_command import server
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from .material import Material
     from .report import Target
     from .scenarios import Advance
 
@@ -79,8 +80,14 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.group(invoke_without_command=True)
 @measuring
 @click.option("--only", type=click.Choice(PARTS), multiple=True, help="Measure this part only; may be repeated.")
+@click.option(
+    "--texts",
+    metavar="FILE|FOLDER",
+    type=click.Path(exists=True, path_type=Path),
+    help="Real memories and questions, in sets as `rmem eval recall` takes them.",
+)
 def bench(as_json: bool, sizes: Sequence[int], only: Sequence[str], **options: Any) -> None:
-    """Measure writing, recalling, starting and space on synthetic memories.
+    """Measure writing, recalling, starting and space on synthetic memories, or on real ones.
 
     Each figure stands beside a baseline that ran in the same process on the same data: a bare SQLite insert,
     FTS5, a numpy brute force. Nothing of yours is read or written; 100,000 memories take a few minutes.
@@ -89,6 +96,7 @@ def bench(as_json: bool, sizes: Sequence[int], only: Sequence[str], **options: A
     Examples:
       rmem bench
       rmem bench --size 1000000 --only recall --json
+      rmem bench --size 100000 --texts sets/
       rmem bench agents --size 10000,100000 --redis
       rmem bench load --agents 50 --seconds 30
       rmem bench server --kill
@@ -168,13 +176,17 @@ def run(
     calls: int | None = None,
     seed: int = 0,
     folder: Path | None = None,
+    texts: Path | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """The whole report, as `--json` prints it."""
+    from .material import material_of
     from .report import TARGETS
 
+    material = material_of(texts)
+
     def measure(place: Path, size: int, advance: Advance) -> dict[str, Any]:
-        return _run_size(place, size, embedder, parts, calls, seed, advance)
+        return _run_size(place, material, size, embedder, parts, calls, seed, advance)
 
     return _report(sizes, measure, TARGETS, embedder=embedder, seed=seed, folder=folder, progress=progress)
 
@@ -232,6 +244,7 @@ def _report(
 
 def _run_size(
     folder: Path,
+    material: Material,
     size: int,
     embedder: str,
     parts: Collection[str],
@@ -244,7 +257,7 @@ def _run_size(
     many = calls or (300 if size <= 200_000 else 100)
     result: dict[str, Any] = {}
     if set(parts) - {"vectors"}:
-        ground = scenarios.Ground(folder, size, seed, embedder, advance)
+        ground = scenarios.Ground(folder, material, size, seed, embedder, advance)
         result["bulk"] = ground.fill()
         # Recall first: later parts add memories that brute force does not know.
         if "recall" in parts:
@@ -253,9 +266,9 @@ def _run_size(
             result["remember"] = scenarios.remembers(ground, many)
         ground.close()
         if "start" in parts:
-            result["start"] = processes.starts(ground.home, size, seed, min(many, 10), advance)
+            result["start"] = processes.starts(ground.home, material, size, seed, min(many, 10), advance)
         if "memory" in parts:
-            result["memory"] = processes.memory(ground.home, size, seed)
+            result["memory"] = processes.memory(ground.home, material, size, seed)
         if "file" in parts:
             result["file"] = scenarios.file_size(ground.path, size)
     if "vectors" in parts:

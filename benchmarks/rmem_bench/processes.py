@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rmem import config
-from rmem.testing.synthetic import synthetic_questions
 
+from .material import Material
 from .measure import Samples
 
 _IMPORT = "import time; t = time.perf_counter(); {}; print(1000 * (time.perf_counter() - t))"
@@ -28,7 +28,9 @@ def compile_package() -> None:
     compileall.compile_dir(str(Path(rmem.__file__).parent), quiet=2)
 
 
-def starts(home: Path, size: int, seed: int, calls: int, advance: Callable[[str, int, int], None]) -> dict[str, Any]:
+def starts(
+    home: Path, material: Material, size: int, seed: int, calls: int, advance: Callable[[str, int, int], None]
+) -> dict[str, Any]:
     """A new process for each call: `rmem recall`, an empty Python, and imports by the process's own clock.
 
     The file is in the system's cache, as it is for a hook that runs many times a day.
@@ -37,9 +39,9 @@ def starts(home: Path, size: int, seed: int, calls: int, advance: Callable[[str,
     samples = {"recall": Samples(), "python": Samples()}
     imports: dict[str, list[float]] = {"import_rmem": [], "import_brain": []}
     command = [sys.executable, "-m", "rmem", "recall", "--json"]
-    for at, question in enumerate(synthetic_questions(calls + 1, seed, size)):
+    for at, question in enumerate(material.questions(calls + 1, seed, size)):
         warm_up = at == 0
-        for name, line in (("recall", [*command, question]), ("python", [sys.executable, "-c", "pass"])):
+        for name, line in (("recall", [*command, "--", question]), ("python", [sys.executable, "-c", "pass"])):
             wall, cpu = _run(line, home)
             if not warm_up:
                 samples[name].add(wall, cpu)
@@ -61,9 +63,9 @@ def starts(home: Path, size: int, seed: int, calls: int, advance: Callable[[str,
     return result
 
 
-def memory(home: Path, size: int, seed: int) -> dict[str, Any]:
+def memory(home: Path, material: Material, size: int, seed: int) -> dict[str, Any]:
     """Resident memory of a fresh process that has the store open and has answered one question."""
-    (question,) = synthetic_questions(1, seed + 2, size)
+    (question,) = material.questions(1, seed + 2, size)
     line = [sys.executable, "-m", "rmem_bench.child", str(home / config.STORE_NAME), question]
     told: dict[str, Any] = json.loads(_output(line, home))
     return told

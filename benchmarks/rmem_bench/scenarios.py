@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from rmem import Brain, Hit
 from rmem.embed import embedder_for
-from rmem.testing.synthetic import clustered_vectors, synthetic_memories, synthetic_questions
+from rmem.testing.synthetic import clustered_vectors, synthetic_memories
 
 from .baselines import BareInsert, BruteForce, FullText
+from .material import Material
 from .measure import Samples, interleaved, ratios
 
 K = 10
@@ -29,10 +30,10 @@ Advance = Callable[[str, int, int], None]
 
 
 class Ground:
-    """A store of `size` synthetic memories, and the same data in the baselines."""
+    """A store of `size` memories, and the same data in the baselines."""
 
-    def __init__(self, folder: Path, size: int, seed: int, embedder: str, advance: Advance) -> None:
-        self.folder, self.size, self.seed, self.advance = folder, size, seed, advance
+    def __init__(self, folder: Path, material: Material, size: int, seed: int, embedder: str, advance: Advance) -> None:
+        self.folder, self.material, self.size, self.seed, self.advance = folder, material, size, seed, advance
         self.home = folder / "home"
         self.path = self.home / "memories.db"
         self.embedder = embedder
@@ -44,7 +45,7 @@ class Ground:
     def fill(self) -> dict[str, Any]:
         """Remember everything; only the time inside `remember_many` counts."""
         samples = Samples()
-        for chunk in _chunks(synthetic_memories(self.size, self.seed)):
+        for chunk in _chunks(self.material.memories(self.size, self.seed)):
             kept = samples.time(lambda chunk=chunk: self.brain.remember_many(chunk))  # type: ignore[misc]
             self.texts.add([memory.text for memory in kept])
             self.vectors.add(_matrix([memory.embeddings.full_vector for memory in kept]))
@@ -70,10 +71,10 @@ class Ground:
 
 
 def recalls(ground: Ground, calls: int) -> dict[str, Any]:
-    """Recall in every mode, the question's embedding included; no question is asked twice."""
+    """Recall in every mode, the question's embedding included."""
     brain, agent = ground.brain, ground.one_agent()
     names = ("hybrid", "lexical", "vector", "filtered")
-    asked = synthetic_questions(len(names) * calls + _WARM_UP, ground.seed, ground.size)
+    asked = ground.material.questions(len(names) * calls + _WARM_UP, ground.seed, ground.size)
     questions = {name: asked[at * calls : (at + 1) * calls] for at, name in enumerate(names)}
     for question in asked[-_WARM_UP:]:
         brain.recall(question, K)
@@ -117,10 +118,10 @@ def recalls(ground: Ground, calls: int) -> dict[str, Any]:
 def remembers(ground: Ground, calls: int) -> dict[str, Any]:
     """One durable memory at a time, each beside a bare insert of the same row; then recalls of what is new."""
     brain, bare = ground.brain, BareInsert(ground.path, ground.folder / "bare.db")
-    fresh = synthetic_memories(2 * calls + _WARM_UP, ground.seed + 1)
+    fresh = ground.material.memories(2 * calls + _WARM_UP, ground.seed + 1)
     ours, plain, after, again = Samples(), Samples(), Samples(), Samples()
     few = min(calls, 50)
-    questions = synthetic_questions(2 * few, ground.seed + 1)
+    questions = ground.material.questions(2 * few, ground.seed + 1, ground.size)
     for at in range(calls + _WARM_UP):
         memory = _fresh(fresh)
         taken = Samples() if at < _WARM_UP else ours
@@ -214,7 +215,7 @@ def _typical(agents: list[str]) -> str:
 
 
 def _steps(hits: list[Hit]) -> list[int]:
-    """Which of the synthetic memories were found."""
+    """Which of the memories were found."""
     return [hit.memory.step_number for hit in hits]
 
 

@@ -229,8 +229,9 @@ class Hybrid:
         if question.quoted:
             candidates = np.zeros(found_rows.size, np.bool_)
             candidates[at] = True
-            contains = [rows_with_phrase(found_rows, phrase, candidates)[at] for phrase in question.quoted]
-            added["quoted"] = np.float32(settings.named) * np.sum(contains, axis=0, dtype=np.float32)
+            quoted = added["quoted"] = np.zeros(at.size, np.float32)
+            for phrase in question.quoted:
+                quoted += np.float32(settings.named) * rows_with_phrase(found_rows, phrase, candidates)[at]
         if question.asks_time:
             tells = found_rows.column_at("flags", at) & TELLS_TIME != 0
             added["when"] = np.float32(settings.time / 2) * tells

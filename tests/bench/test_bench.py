@@ -25,6 +25,19 @@ def figures(report):
     return report["sizes"]["400"]
 
 
+def test_real_texts_take_the_place_of_synthetic_ones(tmp_path):
+    memories = [
+        {"text": f"ticket {n}: the printer on floor {n % 7} is out of paper", "session": "s"} for n in range(60)
+    ]
+    store = {"memories": memories, "questions": [{"question": "-v: which printer?", "relevant": [0]}]}
+    (tmp_path / "set.json").write_text(json.dumps({"name": "tickets", "stores": [store, store]}))
+    report = run([150], calls=3, folder=tmp_path, parts=["recall", "start"], texts=tmp_path)
+    figures = report["sizes"]["150"]
+    assert figures["bulk"]["rows"] == 150, "more than there are: they are taken again"
+    assert is_timing(figures["recall"]["hybrid"])
+    assert is_timing(figures["start"]["recall_in_a_new_process"])
+
+
 def is_timing(value):
     return value.keys() == TIMING and all(value[kind].keys() == SHARES for kind in ("wall_ms", "cpu_ms"))
 
