@@ -2,12 +2,13 @@
 
     python benchmarks/unseen_kinds.py FOLDER CLONES
 
-CLONES is a folder of clones, named as in `KINDS` below; bare ones will do. Each kind whose clones are there becomes
-FOLDER/KIND.json.gz, for `rmem eval recall FOLDER`."""
+CLONES is a folder of clones as in `training/`: CLONES/OWNER+NAME/repo, bare or not. Each kind of `KINDS` whose clones
+are there becomes FOLDER/KIND.json.gz, for `rmem eval recall FOLDER`."""
 
 from __future__ import annotations
 
 import ast
+import csv
 import gzip
 import json
 import random
@@ -16,19 +17,22 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 Store = dict[str, list[dict[str, Any]]]
 
 _ASKED = 200  # functions of a repository that are asked for
+_MANY = 800  # questions asked of the largest stores
 
 
 def main(folder: str, clones: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     for kind, (repositories, read) in KINDS.items():
-        found = [Path(clones) / name for name in repositories if (Path(clones) / name).is_dir()]
-        stores = [store for clone in found for store in read(clone) if store["questions"]]
+        places = [Path(clones, name.replace("/", "+"), "repo") for name in repositories]
+        stores = [store for clone in places if clone.is_dir() for store in read(clone) if store["questions"]]
         if stores:
             recall_set = {"name": kind, "source": ", ".join(repositories), "unit": "memory", "stores": stores}
             Path(folder, f"{kind}.json.gz").write_bytes(gzip.compress(json.dumps(recall_set).encode(), 9, mtime=0))
@@ -119,11 +123,123 @@ def _chat(clone: Path) -> Iterator[Store]:
         yield store
 
 
+def _messages(clone: Path) -> Iterator[Store]:
+    """REALTALK: what two people wrote to each other in three weeks, by phone, and what was asked about it later."""
+    for _, text in _files(clone, r"^data/Chat_\d+_\w+\.json$"):
+        chat, store, places = json.loads(text), Store(memories=[], questions=[]), {}
+        for number in range(1, len(chat)):
+            for turn in chat.get(f"session_{number}", ()):
+                if turn["clean_text"].strip():
+                    places[turn["dia_id"]] = len(store["memories"])
+                    when = datetime.strptime(turn["date_time"], "%d.%m.%Y, %H:%M:%S").isoformat()
+                    store["memories"].append(
+                        {"text": turn["clean_text"], "actor": turn["speaker"], "session": str(number), "when": when}
+                    )
+        for asked in chat["qa"]:
+            evidence = re.findall(r"D\d+:\d+", " ".join(asked["evidence"]))
+            if right := [places[turn] for turn in evidence if turn in places]:
+                store["questions"].append(_question(asked["question"], right))
+        yield store
+
+
+def _meetings(clone: Path) -> Iterator[Store]:
+    """QMSum: transcripts of meetings; which turns are about what is asked?"""
+    for _, lines in _files(clone, r"^data/ALL/jsonl/(?:val|test)\.jsonl$"):
+        for meeting in map(json.loads, lines.splitlines()):
+            turns = meeting["meeting_transcripts"]
+            questions = [
+                _question(
+                    asked["query"],
+                    sorted(
+                        {
+                            turn
+                            for first, last in asked["relevant_text_span"]
+                            for turn in range(int(first), int(last) + 1)
+                            if turn < len(turns)
+                        }
+                    ),
+                )
+                for asked in meeting["specific_query_list"]
+            ]
+            yield {
+                "memories": [
+                    {"text": turn["content"].strip() or "-", "actor": turn["speaker"], "session": "meeting"}
+                    for turn in turns
+                ],
+                "questions": [question for question in questions if question["relevant"]],
+            }
+
+
+def _health(clone: Path) -> Iterator[Store]:
+    """MedQuAD: questions of patients and the answers of public health services, in a quarter of its documents."""
+    places: dict[str, int] = {}
+    questions = []
+    files = sorted(_files(clone, r"\.xml$"))
+    for _, text in random.Random(1).sample(files, len(files) // 4):
+        for pair in ElementTree.fromstring(text).iter("QAPair"):
+            answer = " ".join((pair.findtext("Answer") or "").split())
+            if len(answer) >= 40:
+                place = places.setdefault(answer, len(places))
+                questions.append(_question(" ".join((pair.findtext("Question") or "").split()), [place]))
+    random.Random(1).shuffle(questions)
+    yield {"memories": [{"text": answer} for answer in places], "questions": questions[:_MANY]}
+
+
+def _commands(clone: Path) -> Iterator[Store]:
+    """NL2Bash: command lines without a comment; which one does what is asked?"""
+    texts = dict(_files(clone, r"^data/bash/all\.(?:nl|cm)$"))
+    places: dict[str, int] = {}
+    right: defaultdict[str, set[int]] = defaultdict(set)
+    for asked, command in zip(*(texts[f"data/bash/all.{end}"].splitlines() for end in ("nl", "cm")), strict=True):
+        right[asked].add(places.setdefault(command, len(places)))
+    questions = [_question(asked, sorted(found)) for asked, found in right.items()]
+    random.Random(1).shuffle(questions)
+    yield {"memories": [{"text": command} for command in places], "questions": questions[:_MANY]}
+
+
+def _proposals(clone: Path) -> Iterator[Store]:
+    """PEPs: long documents without title and abstract; which one is it that either of these is about?"""
+    store: Store = {"memories": [], "questions": []}
+    for _, text in _files(clone, r"/pep-\d+\.(?:rst|txt)$"):
+        title = re.search(r"^Title: (.+)", text, re.MULTILINE)
+        abstract = re.search(r"^Abstract\n=+\n+(.*?)\n\n+[^\n]+\n[=-]+\n", text, re.DOTALL | re.MULTILINE)
+        if title and abstract and len(text) - abstract.end(1) >= 1500:
+            first = " ".join(abstract[1].split("\n\n")[0].split())
+            store["questions"] += [_question(asked, [len(store["memories"])]) for asked in (title[1], first) if asked]
+            store["memories"].append({"text": text[abstract.end(1) :]})
+    yield store
+
+
+def _news(clone: Path) -> Iterator[Store]:
+    """Questions of the TREC evaluations: which sentences of the news answer them? Judged by hand."""
+    places: dict[str, int] = {}
+    right: defaultdict[str, list[int]] = defaultdict(list)
+    for _, text in _files(clone, r"^data/anssel/wang/(?:train|dev|test)\.csv$"):
+        for row in csv.DictReader(text.splitlines()):
+            if sentence := row["atext"].strip():
+                place = places.setdefault(sentence, len(places))
+                if row["label"] == "1":
+                    right[row["qtext"]].append(place)
+    yield {
+        "memories": [{"text": sentence} for sentence in places],
+        "questions": [_question(asked, sorted(set(found))) for asked, found in right.items()],
+    }
+
+
 KINDS: dict[str, tuple[Sequence[str], Callable[[Path], Iterator[Store]]]] = {
-    "abstracts": (["cs7is3-cranfield-search"], _abstracts),  # Menotron, holds the Cranfield collection
-    "answers": (["faq"], _answers),  # DataTalksClub
-    "chat": (["irc-disentanglement"], _chat),  # jkkummerfeld
-    "functions": (["astropy", "mitmproxy", "paramiko", "pydicom", "redash"], _functions),
+    "abstracts": (["Menotron/cs7is3-cranfield-search"], _abstracts),  # holds the Cranfield collection
+    "answers": (["DataTalksClub/faq"], _answers),
+    "chat": (["jkkummerfeld/irc-disentanglement"], _chat),
+    "commands": (["TellinaTool/nl2bash"], _commands),
+    "functions": (
+        ["astropy/astropy", "mitmproxy/mitmproxy", "paramiko/paramiko", "pydicom/pydicom", "getredash/redash"],
+        _functions,
+    ),
+    "health": (["abachaa/MedQuAD"], _health),
+    "meetings": (["Yale-LILY/QMSum"], _meetings),
+    "messages": (["danny911kr/REALTALK"], _messages),
+    "news": (["brmson/dataset-sts"], _news),
+    "proposals": (["python/peps"], _proposals),
 }
 
 
