@@ -294,6 +294,42 @@ def test_tables_answer_sql_and_are_saved_as_csv(window):
     assert page.get_by_label("Asked before").locator("option").count() == 3
 
 
+def test_an_answer_is_drawn_row_by_row_and_shown_to_the_last_digit(window):
+    page = window.show("tables")
+    rows = "SELECT 'x' AS name, 4 AS v UNION ALL SELECT 'x', -1 UNION ALL SELECT '7', NULL UNION ALL SELECT '6', 2"
+    page.get_by_label("SQL").fill(rows)
+    page.get_by_role("button", name="Run", exact=True).click()
+    drawn = page.locator("details", has_text="Chart")
+    drawn.wait_for()
+    assert drawn.locator("dt").all_inner_texts() == ["x", "x", "6"]
+    assert drawn.locator(".number").all_inner_texts() == ["4", "-1", "2"]
+    widths = drawn.locator(".track span").evaluate_all("all => all.map(one => one.style.width)")
+    assert widths == ["50%", "12.5%", "25%"]
+    page.get_by_label("SQL").fill("SELECT 9007199254740993 AS big, 1 AS one")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("cell", name="9007199254740993").wait_for()
+
+
+def test_a_table_that_was_made_here_is_listed(window):
+    page = window.show("tables")
+    for statement, there in (("CREATE TABLE made_here (a bigint)", 1), ("DROP TABLE made_here", 0)):
+        page.get_by_label("SQL").fill(statement)
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_text("0 rows written").wait_for()
+        sync_api.expect(page.locator("summary", has_text="made_here")).to_have_count(there)
+
+
+def test_the_longest_name_and_the_first_years_fit_on_a_page(window, attacked):
+    name = "long" * 128
+    memory = {"text": "From long ago", "agent": name, "when": "0002-01-05"}
+    attacked.client(attacked.first_token).post("/workspaces/attacked/memories", json=memory).raise_for_status()
+    page = window.show(f"agents?workspace=attacked&agent={name}")
+    page.get_by_role("heading", name=name).wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page = window.show(f"timeline?workspace=attacked&agent={name}")
+    page.locator("time", has_text="0002-01-05").wait_for()
+
+
 def test_health_shows_figures_findings_latency_and_the_audit_trail(window, team):
     page = window.show("health")
     page.get_by_role("button", name="Verify").click()
