@@ -77,7 +77,7 @@ def attacked(team) -> Running:
     admin = team.client(team.first_token)
     admin.post("/workspaces", json={"name": "attacked"}).raise_for_status()
     hostile = {name: f"{name} {SCRIPT}" for name in ("text", "type", "agent", "session", "actor", "place")}
-    hostile |= {"id": "hostile", "tags": {"note": SCRIPT}, "metadata": {"of": SCRIPT}}
+    hostile |= {"id": "hostile", "tags": {"note": SCRIPT}, "metadata": {"of": SCRIPT, "lines": list(range(60))}}
     admin.post("/workspaces/attacked/memories", json=hostile).raise_for_status()
     for statement, values in (
         ("CREATE TABLE notes (body TEXT)", []),
