@@ -319,6 +319,17 @@ def test_a_table_that_was_made_here_is_listed(window):
         sync_api.expect(page.locator("summary", has_text="made_here")).to_have_count(there)
 
 
+def test_a_link_into_a_workspace_without_a_role_shows_no_other_one(window, attacked):
+    page = window.show("search?q=staging&workspace=not-for-me")
+    page.get_by_role("heading", name="No workspace").wait_for()
+    assert "not-for-me" in page.locator("main").inner_text()
+    page.get_by_label("Workspace").select_option("default")
+    page.get_by_text("in default").wait_for()
+    page = window.show("search?workspace=not-for-me")
+    page.get_by_role("link", name="Health").click()
+    page.get_by_role("heading", name="Health").wait_for()
+
+
 def test_the_longest_name_and_the_first_years_fit_on_a_page(window, attacked):
     name = "long" * 128
     memory = {"text": "From long ago", "agent": name, "when": "0002-01-05"}
