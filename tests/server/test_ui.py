@@ -20,6 +20,7 @@ from dashboard import ROOT, SCRIPT, W, Window, picture
 from running_server import Running, eventually
 
 from rmem import Brain
+from rmem.crypto.encryption import new_master_key
 from rmem.server.own_store import invite_owner, own_settings
 from rmem.server.routes.ui import FILES
 from rmem.server.settings import ServerSettings
@@ -328,6 +329,19 @@ def test_a_link_into_a_workspace_without_a_role_shows_no_other_one(window, attac
     page = window.show("search?workspace=not-for-me")
     page.get_by_role("link", name="Health").click()
     page.get_by_role("heading", name="Health").wait_for()
+
+
+def test_what_is_encrypted_without_a_key_is_said_to_be_left_out(chrome, server_with, tmp_path, monkeypatch):
+    monkeypatch.setenv("RMEM_MASTER_KEY", new_master_key())
+    server = server_with(data=tmp_path / "data")
+    token = server.first_token
+    server.client(token).post(f"{W}/memories", json={"text": "The safe is behind the painting"}).raise_for_status()
+    server.stop()
+    monkeypatch.delenv("RMEM_MASTER_KEY")
+    opened = Window(chrome, server_with(data=tmp_path / "data"), token)
+    for address in ("search?q=safe", "timeline"):
+        opened.show(address).get_by_text("1 memory is encrypted and left out of every answer").wait_for()
+    opened.close()
 
 
 def test_the_longest_name_and_the_first_years_fit_on_a_page(window, attacked):

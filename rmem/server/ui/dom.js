@@ -54,6 +54,10 @@ export function waiting(text) {
   return line;
 }
 
+/** What no answer has, because the server has no key for it. */
+export const leftOut = stats => stats.unreadable > 0 && h("p", {class: "bad"},
+  t`${plural(stats.unreadable, t`memory is`, t`memories are`)} encrypted and left out of every answer: the server has no master key.`);
+
 /** Tell in a part of a page why it could not be drawn; the other parts stay. */
 export const told = (part, drawing) => drawing.catch(error => replace(part, problem(error)));
 
