@@ -98,5 +98,6 @@ class Stats(TypedDict):
     dimension: int | None
     words: int
     encrypted: int
+    unreadable: int
     segments: int
     bytes: int

@@ -488,8 +488,8 @@ class Brain(Closing):
 
     def stats(self) -> Stats:
         """Return the statistics of the store."""
-        held = {"address": self.address, "embedder": self.store.get_meta("embedder"), **asdict(self.store.stats())}
-        return cast("Stats", held)
+        held = {"embedder": self.store.get_meta("embedder"), **asdict(self.store.stats())}
+        return cast("Stats", {"address": self.address, **held, "unreadable": self.store.unreadable()})
 
     def close(self) -> None:
         """Write pending changes and close the store. Closing twice is harmless."""

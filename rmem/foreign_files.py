@@ -29,6 +29,7 @@ _PLAIN = ("id", "agent", "type", "session", "actor", "place", "when", "tier")
 _JSON = ("importance", "step", "position", "tags", "metadata")
 _PARAGRAPHS = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _HEADING = re.compile(r"\A(?: {0,3}#{1,6}[^\n]*|[^\n]+\n {0,3}(?:=+|-+)[ \t]*)(?:\n+|\Z)")  # in front of a section
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n([\w-]+[ \t]*:.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r'"[^"]*"')
 _SECTION = 1500  # characters of a Markdown section that fit into one memory
 
@@ -36,7 +37,7 @@ _SECTION = 1500  # characters of a Markdown section that fit into one memory
 def reader_of(name: str, format: str | None, defaults: Mapping[str, Any], column: str | None = None) -> Reader | None:
     """Return the reader for a file; None for formats of `transfer`. `defaults` are arguments of `remember` that a
     memory of the file can override."""
-    chosen = format or _EXTENSIONS.get(Path(name).suffix.lower()) or format_of(name)
+    chosen = format or _EXTENSIONS.get(Path(name).suffix.lower()) or format_of(name, others=_EXTENSIONS)
     if column is not None and chosen not in ("csv", "tsv"):
         raise InputError("--column goes with CSV and TSV files", field="column")
     source = {} if name == "-" else {"source": Path(name).name}
@@ -93,7 +94,10 @@ def _read_text(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str
 
 def _read_markdown(file: IO[bytes], source: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Item]:
     """Read one memory per section, with its headings first; split a long section at paragraphs."""
-    for number, section in enumerate(sections(_text(file)), 1):
+    text = _text(file)
+    if front := _FRONT_MATTER.match(text):
+        text, source = text[front.end() :], {**source, "front_matter": front[1].strip()}
+    for number, section in enumerate(sections(text), 1):
         headings = [heading for heading in section.headings if heading]
         metadata = {**source, **({"headings": headings} if headings else {})}
         body = _HEADING.sub("", section.text, count=1) if headings else section.text
@@ -110,6 +114,8 @@ def _read_table(
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
     try:
         names = [name.strip() for name in next(rows, [])]
+        if not names:
+            return
         chosen = _text_column(names, column)
         for row in rows:
             if not any(cell.strip() for cell in row):

@@ -4,7 +4,7 @@ names the embedder of the vectors. Which memories are written, and what is done 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -25,8 +25,9 @@ _BATCH = 1000  # rows of a Parquet file at a time
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
 
-def format_of(path: str | Path, given: str | None = None) -> str:
-    """Return the given format, else the one of the file's suffix; JSONL for standard input and output."""
+def format_of(path: str | Path, given: str | None = None, others: Iterable[str] = ()) -> str:
+    """Return the given format, else the one of the file's suffix; JSONL for standard input and output. `others` are
+    suffixes that the caller knows."""
     if given is not None:
         return checks.one_of("format", given, FORMATS)
     if str(path) == "-":
@@ -34,7 +35,7 @@ def format_of(path: str | Path, given: str | None = None) -> str:
     known = _EXTENSIONS.get(Path(path).suffix.lower())
     if known is None:
         raise InputError(
-            f"the name of {path} does not give its format; name the format, such as --format jsonl or --format text",
+            f"the name of {path} must end in one of {', '.join((*_EXTENSIONS, *others))}, or --format name the format",
             field="format",
         )
     return known

@@ -66,4 +66,5 @@ def test_typed_dictionaries_name_what_there_is():
     assert NewMemory.__annotations__.keys() == set(WRITABLE)
     assert Changes.__annotations__.keys() == set(WRITABLE) - {"id", "agent"}
     assert FilterFields.__annotations__.keys() == {field.name for field in fields(Filter)}
-    assert Stats.__annotations__.keys() == {"address", "embedder"} | {field.name for field in fields(StoreStats)}
+    of_store = {field.name for field in fields(StoreStats)}
+    assert Stats.__annotations__.keys() == {"address", "embedder", "unreadable"} | of_store

@@ -21,8 +21,8 @@ def main() -> None:
     gc.set_threshold(_YOUNG, 10, 10)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # or numpy starts threads, which takes longer than one answer
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")  # an old code page shows "?" instead of failing
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")  # an old code page, or the locale C, shows "?" instead of failing
     try:
         _run()
     except SystemExit as ended:

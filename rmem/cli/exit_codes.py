@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Any, TextIO
 
 import click
@@ -18,6 +19,7 @@ from ..errors import (
     NotFoundError,
     RemanenceError,
     RemoteError,
+    ServerError,
     StoreError,
     TableError,
 )
@@ -88,7 +90,10 @@ def _code_of(run: Callable[[], int]) -> int:
 
 
 def report_error(error: RemanenceError, as_json: bool) -> None:
-    _report(type(error).__name__, str(error), getattr(error, "field", None), as_json)
+    message = str(error)
+    if isinstance(error, ServerError) and error.status == HTTPStatus.NOT_IMPLEMENTED:
+        message = "this is not offered by a server; run it on its own machine, where the store is"
+    _report(type(error).__name__, message, getattr(error, "field", None), as_json)
 
 
 def report_usage(error: click.ClickException, as_json: bool) -> None:

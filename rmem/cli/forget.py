@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import checks, config
-from ..errors import ConfigError, InputError, NotFoundError
+from ..errors import ConfigError, InputError, KeyMissingError, KeyWrongError, NotFoundError
 from . import exit_codes
 from .cli_context import CliContext, note_foreign, store_file
 from .completion_values import ids
@@ -22,6 +23,7 @@ from .serve import DATA
 
 if TYPE_CHECKING:
     from ..brain import Brain
+    from ..models import Memory
     from ..stores.capabilities import AuditEntry, AuditLog
 
 _PAGE = 1000
@@ -85,12 +87,21 @@ def forget(
 
 def _forget_ids(cli: CliContext, wanted: list[str], yes: bool) -> None:
     with cli.brain_or_empty() as brain:
-        known = {key: memory for key in wanted if (memory := brain.get(key)) is not None}
-        found = list(known)
+        known = _readable(brain, wanted)
+        found = [key for key in wanted if key not in known or known[key] is not None]
         _confirm(brain, found, "Forget", yes)
         gone = [key for key in found if brain.forget(key)]
     _finish(cli, wanted, gone, "forgotten", "Forgot")
-    note_foreign(cli, [known[key] for key in gone], "it comes")
+    note_foreign(cli, [memory for key in gone if (memory := known.get(key)) is not None], "it comes")
+
+
+def _readable(brain: Brain, keys: Sequence[str]) -> dict[str, Memory | None]:
+    """Return memories by id, without those that are encrypted and cannot be read here; None for a missing one."""
+    found = {}
+    for key in keys:
+        with suppress(KeyMissingError, KeyWrongError):
+            found[key] = brain.get(key)
+    return found
 
 
 def _forget_subject(cli: CliContext, subject: str, dry_run: bool, yes: bool) -> None:
@@ -140,9 +151,10 @@ def _confirm(brain: Brain, keys: list[str], verb: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         count = "1 memory" if len(keys) == 1 else f"{len(keys):,} memories"
         raise InputError(f"{verb.lower()} would remove {count} and cannot ask here; add --yes", field="yes")
-    for memory in brain.get_many(keys[:20]):
-        if memory is not None:
-            click.echo(f"{memory.memory_id}  {one_line(memory.text)[:100]}", err=True)
+    known = _readable(brain, keys[:20])
+    for key in keys[:20]:
+        memory = known.get(key)
+        click.echo(f"{key}  {one_line(memory.text)[:100] if memory else '(encrypted)'}", err=True)
     if len(keys) > 20:
         click.echo(f"… and {len(keys) - 20} more", err=True)
     if not click.confirm(f"{verb} it?" if len(keys) == 1 else f"{verb} these {len(keys)}?", err=True):

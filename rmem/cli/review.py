@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import ConfigError
 from .cli_context import CliContext
 from .options import command_options
 from .output import moment, one_line
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def _team(brain: Brain) -> TeamMemory:
-    from ..errors import ConfigError
     from ..team.identity import author
     from ..team.login import login
     from ..team.memory import TeamMemory
@@ -49,6 +49,9 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     from ..team.identity import repository
     from ..team.review import accept, contradictions, out_of_date, undecided
 
+    if cli.is_remote:
+        inbox = f"{cli.address.rstrip('/')}/ui/#/coding?view=inbox"
+        raise ConfigError(f"this store is a server; review it at {inbox}, or your own copy without --store")
     if accepted is not None:
         with cli.existing_brain() as brain:
             kept = accept(_team(brain), accepted)

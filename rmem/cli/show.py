@@ -115,8 +115,10 @@ def list_(cli: CliContext, order: Any, limit: int, offset: int, delimiter: str |
     shown = len(memories)
     if total > offset + shown and shown:
         cli.note(f"{offset + 1:,} to {offset + shown:,} of {total:,}; --offset {offset + shown} shows more")
-    elif not shown:
-        cli.note("No memories." if not total else f"Only {total:,} memories; --offset is behind the last.")
+    elif not total:
+        cli.note("No memories.")
+    elif offset >= total:
+        cli.note(f"Only {total:,} memories; --offset is behind the last.")
 
 
 def _list(cli: CliContext, memories: Sequence[Memory]) -> None:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
+from ..errors import StoreReadOnlyError
 from ..private_files import make_folder
 from . import mcp as of_mcp
 from . import problems
@@ -131,7 +132,10 @@ class _Prefix:
 
 def open_service(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> Service:
     """Open the parts of a server on its data folder; create an organisation, a workspace and an admin in a new one."""
-    make_folder(settings.data)
+    try:
+        make_folder(settings.data)
+    except OSError as error:
+        raise StoreReadOnlyError(f"the folder {settings.data} cannot be made: {error.strerror or error}") from error
     control = Control(settings)
     tokens = Tokens(control, signing_secret(settings.data))
     first = control.organization(FIRST)

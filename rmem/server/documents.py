@@ -128,6 +128,7 @@ class StatsAnswer(Answer):
     dimension: int | None
     words: int
     encrypted: int
+    unreadable: int
     segments: int
     bytes: int
 

@@ -13,7 +13,7 @@ from fastapi import HTTPException
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from .. import checks
-from ..errors import RemanenceError, StoreBusyError, StoreClosedError
+from ..errors import RemanenceError, StoreClosedError
 from ..mcp.host import Host, McpCaller, RequestInfo, agent_of
 from ..mcp.server import build
 from ..privacy import PrivacyPolicy
@@ -21,7 +21,7 @@ from ..team.identity import repository_id
 from ..team.memory import TeamMemory
 from .access import Access, Role
 from .exchange import SHORT_BODY
-from .problems import status_of
+from .problems import status_of, unavailable
 from .service import Service
 
 ORIGIN = "mcp http"
@@ -75,8 +75,7 @@ class ServerHost(Host):
             return str(error)
         request_id = asked.request.scope["context"].id
         log.error("request %s failed: %s: %s", request_id, type(error).__name__, error, exc_info=error)
-        busy = isinstance(error, StoreBusyError)
-        return f"{'the store is busy' if busy else 'the store or the embedder does not answer'}; try again later"
+        return unavailable(error)
 
 
 def manager_of(service: Service) -> StreamableHTTPSessionManager:

@@ -19,7 +19,7 @@ from ..memory_builder import apply_changes, build_changes, build_memory_of
 from ..models import Memory
 from ..stores.base import StoreStats
 from ..team.bounds import check_bounds
-from ..team.exchange import check_document, document
+from ..team.exchange import check_document, document, tags_of
 from ..team.notes import KINDS, is_shared
 from ..team.versions import version_of
 from .access import Access, Role
@@ -63,7 +63,9 @@ def check_new(access: Access, fields: Mapping[str, Any]) -> dict[str, Any]:
     given, known = _check_owner(access, fields)
     place = given.get("place")
     if given.get("type") in KINDS and isinstance(place, str) and is_shared(place):
-        _check_bounds(build_memory_of(given), known, "metadata")
+        memory = build_memory_of(given)
+        _check_bounds(memory, known, "metadata")
+        given["tags"] = {**tags_of(place, memory.contents), **memory.tags}
     return given
 
 

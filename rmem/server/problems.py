@@ -15,12 +15,16 @@ from ..errors import (
     ConfigError,
     EmbedderError,
     InputError,
+    KeyMissingError,
+    KeyWrongError,
     MemoryAPIException,
     NotFoundError,
     RemanenceError,
     StoreBusyError,
     StoreClosedError,
     StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
     TableError,
 )
 
@@ -28,6 +32,15 @@ log = logging.getLogger(__name__)
 
 _KNOWN = {404: "there is no such route", 405: "this route does not take that method"}
 _PLAIN = {"Not Found": 404, "Method Not Allowed": 405}
+_AGAIN = "; try again"
+_UNAVAILABLE: tuple[tuple[type[RemanenceError], str], ...] = (
+    (StoreBusyError, "the store is busy" + _AGAIN),
+    (StoreReadOnlyError, "the store is read-only"),
+    (StoreFullError, "the disk of the store is full"),
+    (KeyMissingError, "this is encrypted, and the server has no master key"),
+    (KeyWrongError, "the store is encrypted with another master key than the server's"),
+    (RemanenceError, "the store or the embedder does not answer" + _AGAIN),
+)
 _MAX_MESSAGE = 4000  # characters of a message: it may quote a value that the request has computed
 
 
@@ -58,6 +71,12 @@ def status_of(error: Exception) -> int:
     return 500
 
 
+def unavailable(error: RemanenceError) -> str:
+    """Say why something is not to be had now, without the names of the server's own files."""
+    causes = (error, error.__cause__)
+    return next(words for kind, words in _UNAVAILABLE if any(isinstance(cause, kind) for cause in causes))
+
+
 def error_response(error: RemanenceError | UnicodeEncodeError, request_id: str) -> Response:
     """Make the response of an error of this package. Errors about the server's own files are logged, not sent."""
     if isinstance(error, UnicodeEncodeError):
@@ -69,9 +88,9 @@ def error_response(error: RemanenceError | UnicodeEncodeError, request_id: str) 
     log.error("request %s failed: %s: %s", request_id, type(error).__name__, error, exc_info=error)
     if status == 500:
         return problem(500, "internal error", request_id=request_id)
-    busy = isinstance(error, StoreBusyError) or isinstance(error.__cause__, StoreBusyError)
-    message = "the store is busy" if busy else "the store or the embedder does not answer"
-    return problem(503, f"{message}; try again", headers={"Retry-After": "1"}, request_id=request_id)
+    message = unavailable(error)
+    headers = {"Retry-After": "1"} if message.endswith(_AGAIN) else {}
+    return problem(503, message, headers=headers, request_id=request_id)
 
 
 def install(app: FastAPI) -> None:

@@ -44,6 +44,8 @@ def open_file(address: str | Path, **options: Any) -> SqliteRecordStore:
     if is_postgres(address):
         raise ConfigError("this is for SQLite files; for PostgreSQL use pg_dump, or `rmem serve backup` for a server")
     scheme, separator, _ = str(address).partition("://")
+    if scheme in ("http", "https"):
+        raise ConfigError(f"{address} is a server; do this on its own machine, where the store is")
     if (separator and scheme != "sqlite") or not sqlite_path(address).is_file():
         raise StoreError(f"there is no store file at {address}")
     return _open_sqlite(address, **options)

@@ -327,6 +327,12 @@ def changed_by(brain: Brain, memory_id: str, edit: Callable[[Memory | None], Edi
     return done == [True]
 
 
+def tags_of(place: str, contents: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tags of a shared memory: without them neither agents nor the review see it."""
+    scope = "organisation" if place == "organisation" else "repository"
+    return {"state": SUPERSEDED if "valid_until" in contents else CURRENT, "scope": scope}
+
+
 def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> Memory:
     """Build the memory of a document; keep the vector and the session position of the known one."""
     body = sent["contents"]
@@ -343,8 +349,7 @@ def memory_of(sent: Document, known: Memory | None, tags: Mapping[str, str]) -> 
         metadata=body,
         tags={
             **({} if known is None else {key: value for key, value in known.tags.items() if key != FOREIGN}),
-            "state": SUPERSEDED if "valid_until" in body else CURRENT,
-            "scope": str(body.get("scope", "repository")),
+            **tags_of(sent["place"], body),
             **tags,
         },
     )

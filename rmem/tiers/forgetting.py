@@ -16,7 +16,9 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from html import unescape
 from typing import Any
+from urllib.parse import unquote_plus
 
 from .. import checks, config
 from ..contents import leaves
@@ -222,7 +224,7 @@ class Subject:
         return any(name is not None and self._pattern.fullmatch(_plain_name(name).strip()) for name in names)
 
     def is_named_in(self, text: str) -> bool:
-        return self._pattern.search(_plain_name(text)) is not None
+        return any(self._pattern.search(_plain_name(form)) for form in _decoded(text))
 
 
 _LETTERS = str.maketrans(
@@ -232,6 +234,29 @@ _LETTERS = str.maketrans(
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 )
 """Letters that are no letter with an accent to Unicode, apostrophes and hyphens, and characters that are not seen."""
+
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_NESTED = 3  # JSON in JSON in JSON
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """Yield a text, and what it says where it is JSON ("\\u0141ukasz", or a name behind "\\n"), of a URL or HTML."""
+    yield text
+    for _ in range(_NESTED):
+        if "\\" not in text:
+            break
+        text = _ESCAPE.sub(_unescaped, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        yield text
+    for signs, decode in (("%+", unquote_plus), ("&", unescape)):
+        if any(sign in text for sign in signs):
+            text = decode(text)
+            yield text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code, letter = found.groups()
+    return chr(int(code, 16)) if code else " " if letter in "nrtbf" else letter
 
 
 def _plain_name(text: str) -> str:

@@ -159,6 +159,31 @@ def test_markdown_is_imported_by_section(rmem: Rmem) -> None:
     assert found[1]["text"].endswith("A long paragraph.")
 
 
+def test_the_front_matter_of_markdown_is_metadata(rmem: Rmem) -> None:
+    """As Jekyll, Hugo and Obsidian write it."""
+    (found,) = _imported(rmem, "post.md", "---\ntitle: Deploys\ntags:\n  - vpn\n---\n\n# Deploy\n\nUse the VPN.\n")
+    assert found["text"] == "Deploy\n\nUse the VPN."
+    assert found["contents"]["front_matter"] == "title: Deploys\ntags:\n  - vpn"
+
+
+def test_a_line_above_the_text_is_no_front_matter(rmem: Rmem) -> None:
+    found = _imported(rmem, "notes.md", "---\nUse the VPN.\n\n---\nNever on Fridays: ask Ann.\n")
+    assert "Use the VPN." in "\n".join(one["text"] for one in found)
+
+
+def test_an_empty_table_is_imported_like_any_empty_file(rmem: Rmem) -> None:
+    assert _imported(rmem, "empty.csv", "") == []
+
+
+def test_a_file_of_unknown_format_is_refused_with_those_that_can_be_had(rmem: Rmem, tmp_path: Path) -> None:
+    (tmp_path / "notes.docx").touch()
+    assert ".csv" in rmem("import", str(tmp_path / "notes.docx")).err
+    rmem("remember", "x")
+    refused = rmem("export", "notes.csv").err
+    assert ".parquet" in refused
+    assert "text" not in refused
+
+
 def test_csv_is_imported_with_other_columns_as_metadata(rmem: Rmem) -> None:
     rows = 'text,agent,ticket,importance\n"Retries, with\njitter",swe-01,4711,0.9\nPlain,,,\n'
     first, second = _imported(rmem, "notes.csv", rows)

@@ -109,3 +109,16 @@ def test_help_teaches(rmem):
         answer = rmem(*arguments)
         assert answer.code == 0
         assert "Examples:" in answer.out
+
+
+def test_what_cannot_be_read_can_be_forgotten_by_its_id(rmem, key, monkeypatch):
+    for name in ("lost", "other"):
+        rmem("remember", "the safe is behind the painting", "--id", name)
+    monkeypatch.delenv(MASTER_KEY)
+    asked = rmem.terminal("forget", "lost", typed="y\n")
+    assert asked.code == 0
+    assert "encrypted" in asked.out
+    monkeypatch.setenv(MASTER_KEY, new_master_key())
+    assert rmem("forget", "other", "--yes").lines == ["other"]
+    assert rmem("stats", "--json").json["memories"] == 0
+    assert rmem("forget", "other", "--yes").code == 3

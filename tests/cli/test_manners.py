@@ -274,3 +274,22 @@ def test_a_group_without_a_subcommand_shows_its_help(rmem: Rmem, group: str) -> 
     answer = rmem(group)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == rmem(group, "--help").out
+
+
+def test_output_survives_a_terminal_in_the_locale_c(rmem: Rmem) -> None:
+    rmem("remember", "the OOM at Größe 日本語")
+    shown = rmem.terminal("recall", "OOM", LC_ALL="C", PYTHONUTF8="0")
+    assert shown.code == 0
+    assert "Gr" in shown.out
+
+
+def test_a_list_of_none_does_not_say_that_there_are_none(rmem: Rmem) -> None:
+    rmem("remember", "Fixed the OOM")
+    assert rmem("list", "--limit", "0").err == ""
+    assert "behind the last" in rmem("list", "--offset", "5").err
+
+
+def test_a_server_whose_folder_cannot_be_made_says_so(rmem: Rmem) -> None:
+    answer = rmem("serve", "--data", "/proc/nowhere/server", "--port", "0")
+    assert answer.code == 4
+    assert "cannot be made" in answer.err

@@ -6,6 +6,7 @@ import json
 import unicodedata
 from pathlib import Path
 from random import Random
+from urllib.parse import quote, quote_plus
 
 import psycopg
 import pytest
@@ -65,6 +66,24 @@ def test_nobody_is_left_in_a_file(tmp_path):
         assert brain.memories(limit=None) == []
         assert brain.graph.facts(limit=1000) == []
     assert [found for person in PEOPLE for found in left(tmp_path, person)] == []
+
+
+@pytest.mark.parametrize("person", [*PEOPLE, "Ann Lee", "𠮷野家"])
+def test_a_name_in_json_in_a_url_and_in_html_is_found(tmp_path, person):
+    """The output of programs, as agents keep it."""
+    told = json.dumps({"said": f"hello\n{person}\tsaid so"})
+    forms = [
+        told,
+        json.dumps(told),
+        quote(person),
+        quote_plus(person),
+        person.encode("ascii", "xmlcharrefreplace").decode(),
+    ]
+    with Brain(tmp_path / "memories.db") as brain:
+        kept = [brain.remember(f"q={form}&k=5 from C:\\new").memory_id for form in forms]
+        other = brain.remember(json.dumps("Ännchen\nBeate") + " 100% sure & C:\\temp\\neu + %zz \\u12 \\").memory_id
+        assert set(brain.forget(subject=person)) == set(kept)
+        assert [memory.memory_id for memory in brain.memories()] == [other]
 
 
 def test_nobody_is_left_in_a_page_that_sqlite_rearranged(tmp_path):

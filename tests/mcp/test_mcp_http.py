@@ -323,7 +323,7 @@ def test_a_broken_store_gives_a_clean_error(server):
     async def work(client):
         for tool, arguments in (("recall", {"query": "x"}), ("remember", {"text": "x"}), ("list_recent", {})):
             told = await refusal(client, tool, **arguments)
-            assert told == "the store or the embedder does not answer; try again later"
+            assert told == "the store or the embedder does not answer; try again"
         with pytest.raises(MCPError, match="does not answer"):
             await client.read_resource("remanence://briefing")
         assert len((await client.list_tools()).tools) == 12

@@ -52,6 +52,7 @@ NEEDS = {  # a command, and the extra that it asks for
     "--store postgresql://me@127.0.0.1/none recall anything": "postgres",
     "migrate memories.db postgresql://me@127.0.0.1/none": "postgres",
     "mcp": "mcp",
+    "sql SELECT": "tables",
     "export all.parquet": "parquet",
     "import all.parquet": "parquet",
 }

@@ -110,3 +110,20 @@ def test_an_examination_tells_how_far_it_is(owner):
     assert "rows" in [one["check"] for one in progress]
     asked_at_once = owner.get(f"{W}/examination").json()["findings"]
     assert [one["name"] for one in answer["findings"]] == [one["name"] for one in asked_at_once]
+
+
+def test_rules_that_came_by_rest_are_reviewed_and_told_like_all_others(admin):
+    for text, place, scope in (
+        ("Always deploy releases on Fridays", f"repo:{ID}", "repository"),
+        ("Never deploy releases on Fridays", f"repo:{ID}", "repository"),
+        ("Everybody signs their commits", "organisation", "organisation"),
+    ):
+        sent = {"text": text, "type": "preference", "place": place, "tags": {"by": "script"}}
+        kept = admin.post(f"{W}/memories", json=sent).json()["ids"][0]
+        tags = admin.get(f"{W}/memories/{kept}").json()["tags"]
+        assert tags == {"by": "script", "state": "current", "scope": scope}
+    (pair,) = admin.get(f"{W}/coding/review", params={"repository": ID}).json()["contradictions"]
+    assert {pair["older"]["text"][:5], pair["newer"]["text"][:5]} == {"Alway", "Never"}
+    told = json.dumps(admin.get(f"{W}/coding/briefing", params={"repository": ID}).json())
+    assert "Always deploy" in told
+    assert "Everybody signs" in told

@@ -9,6 +9,7 @@ from dataclasses import fields
 import pytest
 
 from rmem import Filter
+from rmem.crypto.encryption import new_master_key
 from rmem.memory_builder import WRITABLE
 from rmem.server import forms
 from rmem.server.recalls import NAMES
@@ -436,3 +437,22 @@ def test_connections_tell_what_stands_around_a_memory_in_its_session(admin, clie
     assert around(admin, "last") == ["turn-6", "turn-7", "turn-8", "own", "last"]
     assert around(client_for("default", "default", "READ"), "last") == ["turn-6", "turn-7", "turn-8", "last"]
     assert around(admin, "alone") == []
+
+
+def test_a_store_without_its_key_says_so_and_not_to_try_again(server_with, tmp_path, monkeypatch):
+    data, text = tmp_path / "data", {"text": "The safe is behind the painting", "id": "safe"}
+    monkeypatch.setenv("RMEM_MASTER_KEY", new_master_key())
+    first = server_with(data=data)
+    assert first.client(first.first_token).post(f"{W}/memories", json=text).status_code == 201
+    first.stop()
+
+    for key, words in (("", "no master key"), (new_master_key(), "another master key")):
+        monkeypatch.setenv("RMEM_MASTER_KEY", key)
+        later = server_with(data=data)
+        client = later.client(first.first_token)
+        for answer in (client.get(f"{W}/memories/safe"), client.post(f"{W}/memories", json=text)):
+            assert answer.status_code == 503
+            assert words in answer.json()["error"]
+            assert "again" not in answer.json()["error"]
+            assert "Retry-After" not in answer.headers
+        later.stop()

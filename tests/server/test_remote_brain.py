@@ -240,4 +240,9 @@ def test_the_command_line_takes_a_server_as_its_store(server, tmp_path):
     failed = rmem("export", str(tmp_path / "x.jsonl"))
     assert failed.exit_code == 4
     assert "not offered by a server" in failed.stderr
+    assert "Brain" not in failed.stderr
+    for command in (["doctor"], ["reindex"], ["backup", str(tmp_path / "b.db")], ["keys", "list"], ["review"]):
+        refused = rmem(*command)
+        assert refused.exit_code == (6 if command == ["doctor"] else 2), (command, refused.output)
+        assert "is a server" in refused.output, command
     assert rmem("forget", "p", "--yes").stdout == "p\n"

@@ -20,6 +20,7 @@ from dashboard import ROOT, SCRIPT, W, Window, picture
 from running_server import Running, eventually
 
 from rmem import Brain
+from rmem.crypto.encryption import new_master_key
 from rmem.server.own_store import invite_owner, own_settings
 from rmem.server.routes.ui import FILES
 from rmem.server.settings import ServerSettings
@@ -77,7 +78,7 @@ def attacked(team) -> Running:
     admin = team.client(team.first_token)
     admin.post("/workspaces", json={"name": "attacked"}).raise_for_status()
     hostile = {name: f"{name} {SCRIPT}" for name in ("text", "type", "agent", "session", "actor", "place")}
-    hostile |= {"id": "hostile", "tags": {"note": SCRIPT}, "metadata": {"of": SCRIPT}}
+    hostile |= {"id": "hostile", "tags": {"note": SCRIPT}, "metadata": {"of": SCRIPT, "lines": list(range(60))}}
     admin.post("/workspaces/attacked/memories", json=hostile).raise_for_status()
     for statement, values in (
         ("CREATE TABLE notes (body TEXT)", []),
@@ -292,6 +293,66 @@ def test_tables_answer_sql_and_are_saved_as_csv(window):
     page.get_by_role("button", name="Run").click()
     page.get_by_role("img", name="Chart").wait_for()
     assert page.get_by_label("Asked before").locator("option").count() == 3
+
+
+def test_an_answer_is_drawn_row_by_row_and_shown_to_the_last_digit(window):
+    page = window.show("tables")
+    rows = "SELECT 'x' AS name, 4 AS v UNION ALL SELECT 'x', -1 UNION ALL SELECT '7', NULL UNION ALL SELECT '6', 2"
+    page.get_by_label("SQL").fill(rows)
+    page.get_by_role("button", name="Run", exact=True).click()
+    drawn = page.locator("details", has_text="Chart")
+    drawn.wait_for()
+    assert drawn.locator("dt").all_inner_texts() == ["x", "x", "6"]
+    assert drawn.locator(".number").all_inner_texts() == ["4", "-1", "2"]
+    widths = drawn.locator(".track span").evaluate_all("all => all.map(one => one.style.width)")
+    assert widths == ["50%", "12.5%", "25%"]
+    page.get_by_label("SQL").fill("SELECT 9007199254740993 AS big, 1 AS one")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("cell", name="9007199254740993").wait_for()
+
+
+def test_a_table_that_was_made_here_is_listed(window):
+    page = window.show("tables")
+    for statement, there in (("CREATE TABLE made_here (a bigint)", 1), ("DROP TABLE made_here", 0)):
+        page.get_by_label("SQL").fill(statement)
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_text("0 rows written").wait_for()
+        sync_api.expect(page.locator("summary", has_text="made_here")).to_have_count(there)
+
+
+def test_a_link_into_a_workspace_without_a_role_shows_no_other_one(window, attacked):
+    page = window.show("search?q=staging&workspace=not-for-me")
+    page.get_by_role("heading", name="No workspace").wait_for()
+    assert "not-for-me" in page.locator("main").inner_text()
+    page.get_by_label("Workspace").select_option("default")
+    page.get_by_text("in default").wait_for()
+    page = window.show("search?workspace=not-for-me")
+    page.get_by_role("link", name="Health").click()
+    page.get_by_role("heading", name="Health").wait_for()
+
+
+def test_what_is_encrypted_without_a_key_is_said_to_be_left_out(chrome, server_with, tmp_path, monkeypatch):
+    monkeypatch.setenv("RMEM_MASTER_KEY", new_master_key())
+    server = server_with(data=tmp_path / "data")
+    token = server.first_token
+    server.client(token).post(f"{W}/memories", json={"text": "The safe is behind the painting"}).raise_for_status()
+    server.stop()
+    monkeypatch.delenv("RMEM_MASTER_KEY")
+    opened = Window(chrome, server_with(data=tmp_path / "data"), token)
+    for address in ("search?q=safe", "timeline"):
+        opened.show(address).get_by_text("1 memory is encrypted and left out of every answer").wait_for()
+    opened.close()
+
+
+def test_the_longest_name_and_the_first_years_fit_on_a_page(window, attacked):
+    name = "long" * 128
+    memory = {"text": "From long ago", "agent": name, "when": "0002-01-05"}
+    attacked.client(attacked.first_token).post("/workspaces/attacked/memories", json=memory).raise_for_status()
+    page = window.show(f"agents?workspace=attacked&agent={name}")
+    page.get_by_role("heading", name=name).wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page = window.show(f"timeline?workspace=attacked&agent={name}")
+    page.locator("time", has_text="0002-01-05").wait_for()
 
 
 def test_health_shows_figures_findings_latency_and_the_audit_trail(window, team):

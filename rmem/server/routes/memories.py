@@ -389,4 +389,6 @@ def held(access: Access, memory_id: str) -> Memory:
 
 @router.json("GET", "/stats", documents.StatsAnswer, "What the workspace holds")
 def stats(access: Reader) -> Document:
-    return {"embedder": access.brain.store.get_meta("embedder"), **asdict(visible_stats(access))}
+    store = access.brain.store
+    held = {"embedder": store.get_meta("embedder"), **asdict(visible_stats(access))}
+    return {**held, "unreadable": store.unreadable()}

@@ -148,6 +148,6 @@ export async function show({content, parameters, workspace, address, isCurrent})
       {low: 0, high: windows.length - 1, label: at => found.windows[Math.round(at)]?.from ?? "", name: t`week from`},
       {low: 0, high: 1, label: y => y.toFixed(1)}),
       table([t`agent`, t`type`, t`recalls`, ...figures.map(name => names[name]), t`drift`], groups.map(one => [one.agent, one.type,
-        count(one.recalls), ...figures.map(name => percent(one[name])), one.drift ? one.drift.direction : "–"]), t`Retrieval in use`)]);
+        count(one.recalls), ...figures.map(name => percent(one[name])), one.drift ? one.drift.direction : "–"]), t`By agent`)]);
   }
 }

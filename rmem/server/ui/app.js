@@ -35,7 +35,7 @@ function address(name, parameters = {}) {
 async function show() {
   const {name, parameters} = place();
   const wanted = parameters.get("workspace");
-  chosen = workspaces.find(one => one.name === wanted) ?? chosen ?? workspaces[0];
+  chosen = wanted ? workspaces.find(one => one.name === wanted) : chosen ?? workspaces[0];
   const page = PAGES[name], mine = (showing += 1);
   let here = location.hash;
   const note = told => { // change the address of this page without showing it anew, unless a link was followed meanwhile
@@ -48,7 +48,7 @@ async function show() {
   const content = h("div", {class: "page"}, waiting(t`Loading…`));
   replace(main, content);
   if (!chosen) {
-    tellOfNone(content);
+    tellOfNone(content, wanted);
     return;
   }
   try {
@@ -59,9 +59,9 @@ async function show() {
   }
 }
 
-function tellOfNone(content) {
-  replace(content, h("h1", null, t`No workspace`),
-    h("p", null, t`Your token opens no workspace. Ask an administrator for a role: rmem member add NAME read.`));
+function tellOfNone(content, wanted) {
+  replace(content, h("h1", null, t`No workspace`), h("p", null, wanted ? t`Your token does not open the workspace ${wanted}. ` :
+    t`Your token opens no workspace. `, t`Ask an administrator for a role: rmem member add NAME read.`));
 }
 
 function drawBar(current) {
@@ -72,7 +72,7 @@ function drawBar(current) {
     chosen = workspaces.find(one => one.name === event.target.value);
     location.hash = address(place().name);
     show();
-  }}, workspaces.map(one => h("option", {selected: one === chosen}, one.name)));
+  }}, !chosen && h("option", {value: ""}, t`choose…`), workspaces.map(one => h("option", {selected: one === chosen}, one.name)));
   replace(document.getElementById("who"), several,
     h("button", {class: "quiet", onclick: async () => { await logOut(); askForToken(); }}, t`Log out`));
 }

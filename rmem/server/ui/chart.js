@@ -29,15 +29,15 @@ export function lines(label, series, x, y, guide) {
 
 const MOST = 15;
 
-/** Counts by name as bars, the most first unless `sorted`. */
+/** Numbers by name (an object, or pairs) as bars, the most first unless `sorted`; in two directions if some are negative. */
 export function shares(name, counts, link, {sorted = false, shown = count} = {}) {
-  const all = Object.entries(counts);
+  const all = Array.isArray(counts) ? counts : Object.entries(counts);
   if (!sorted) all.sort(([, one], [, other]) => other - one);
-  const most = Math.max(1, ...all.map(([, number]) => number));
+  const most = Math.max(...all.map(([, number]) => Math.abs(number))) || 1, both = all.some(([, number]) => number < 0);
   return all.length > 0 && h("section", null, h("h2", null, name), h("dl", {class: "parts"},
     all.slice(0, MOST).map(([label, number]) => {
-      const line = h("span", {class: "more left"});
-      line.style.width = `${100 * number / most}%`;
+      const line = h("span", {class: number < 0 ? "less" : both ? "more" : "more left"});
+      line.style.width = `${(both ? 50 : 100) * Math.abs(number / most)}%`;
       return [h("dt", null, link ? h("a", {href: link(label)}, label) : label),
         h("dd", null, h("span", {class: "track"}, line), h("span", {class: "number"}, shown(number)))];
     })), all.length > MOST && h("p", {class: "note"}, t`and ${plural(all.length - MOST, t`other`, t`others`)}`));

@@ -54,6 +54,10 @@ export function waiting(text) {
   return line;
 }
 
+/** What no answer has, because the server has no key for it. */
+export const leftOut = stats => stats.unreadable > 0 && h("p", {class: "bad"},
+  t`${plural(stats.unreadable, t`memory is`, t`memories are`)} encrypted and left out of every answer: the server has no master key.`);
+
 /** Tell in a part of a page why it could not be drawn; the other parts stay. */
 export const told = (part, drawing) => drawing.catch(error => replace(part, problem(error)));
 
@@ -79,7 +83,7 @@ export function when(seconds) {
 export function day(seconds) {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return String(seconds);
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${String(date.getFullYear()).padStart(4, "0")}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
 }
 
 export const count = number => Number(number).toLocaleString("en");

@@ -107,7 +107,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
       memory.position && [t`position`, memory.position.join(", ")],
       Object.keys(memory.tags).length && [t`tags`, Object.entries(memory.tags).map(([key, value]) =>
         h("span", {class: "pill"}, value ? `${key}: ${value}` : key))],
-      Object.keys(inner).length && [t`metadata`, h("pre", null, JSON.stringify(inner, null, 2))],
+      Object.keys(inner).length && [t`metadata`, h("pre", {tabindex: 0}, JSON.stringify(inner, null, 2))],
     ].filter(Boolean);
   }
 
@@ -190,7 +190,7 @@ export async function show({content, parameters, workspace, address, isCurrent})
     if (!entries.length || !isCurrent()) return;
     const heard = entries.filter(entry => TOLD.includes(entry.action)), done = entries.filter(entry => !TOLD.includes(entry.action));
     replace(past, done.length > 0 && [h("h2", null, t`Who did what with it`), table([t`time`, t`who`, t`action`, t`fields`],
-      done.map(entry => [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), t`History`)],
+      done.map(entry => [when(entry.time), entry.who, entry.action, (entry.detail.fields ?? []).join(", ")]), t`Who did what with it`)],
     heard.length > 0 && [h("h2", null, t`Who was shown it, and when`), table([t`time`, t`who`, t`how`, t`agent`, t`session`],
       heard.map(entry => [when(entry.time), entry.who, entry.action, entry.detail.agent ?? "", entry.detail.session ?? ""]), t`Shown`)]);
   }

@@ -1,7 +1,7 @@
 // Search, and why a memory was found or not: every part of its score.
 
 import {lines} from "./chart.js";
-import {add, choice, count, day, field, h, later, marked, plural, problem, replace, say, table, told, when} from "./dom.js";
+import {add, choice, count, day, field, h, later, leftOut, marked, plural, problem, replace, say, table, told, when} from "./dom.js";
 import {teach} from "./empty.js";
 import {t} from "./text.js";
 
@@ -51,7 +51,7 @@ export async function show({content, parameters, workspace, address, note, isCur
     h("form", {role: "search", onsubmit: event => { event.preventDefault(); run(); }},
       h("div", {class: "ask"}, h("label", {class: "hidden", for: "question"}, t`Question`), box),
       h("p", {id: "search-note", class: "note"}, t`${plural(stats.memories, t`memory`, t`memories`)} in ${workspace.name}. `,
-        t`Press / to come back to this box.`),
+        t`Press / to come back to this box.`), leftOut(stats),
       h("details", {open: FILTERS.some(name => asked[name]) || Boolean(asked.mode)}, h("summary", null, t`Narrow down`),
         h("div", {class: "row"}, field(t`Agent`, controls.agent), field(t`Type`, controls.type),
           field(t`From`, controls.since), field(t`To`, controls.until), field(t`Ranking`, controls.mode)))),

@@ -14,7 +14,10 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
     `SELECT * FROM ${tables.length ? quoted(tables[0].table_name) : "facts"} LIMIT 100`});
   const before = h("select", {onchange: () => { if (before.value) box.value = before.value; }});
   const result = h("section", {"aria-label": t`Answer`, "aria-live": "polite"});
-  replace(content, h("h1", null, t`Tables`), tables.length ? tables.map(described) : empty(),
+  const list = h("div");
+  const draw = all => replace(list, all.length ? all.map(described) : empty());
+  draw(tables);
+  replace(content, h("h1", null, t`Tables`), list,
     h("form", {class: "card", onsubmit: event => { event.preventDefault(); run(); }},
       field("SQL", box, t`Ctrl+Enter runs it. Whoever may only read may SELECT.`),
       h("div", {class: "row"}, h("button", {class: "main"}, t`Run`), h("button", {type: "button", onclick: csv}, "CSV"),
@@ -39,7 +42,8 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
     replace(result, waiting(t`Running…`));
     const started = performance.now();
     try {
-      const told = await workspace.send("POST", "tables/query", {query: box.value});
+      const answer = await workspace.ask("tables/query", {method: "POST", body: {query: box.value}});
+      const told = JSON.parse(await answer.text(), digits);
       remember(box.value);
       const took = `${Math.round(performance.now() - started)} ms`;
       replace(result, told.columns.length ? [
@@ -47,6 +51,7 @@ export async function show({content, parameters, workspace, note, isCurrent}) {
           told.rows.length > SHOWN && t` The first ${count(SHOWN)} are shown; CSV has all.`),
         table(told.columns, told.rows.slice(0, SHOWN).map(row => row.map(cell)), t`Answer`), chart(told)] :
         h("p", null, t`${plural(told.row_count, t`row`, t`rows`)} written, ${took}.`));
+      if (!told.columns.length) draw((await workspace.get("tables", {limit: 1000})).tables);
     } catch (error) {
       replace(result, problem(error));
     }
@@ -80,8 +85,8 @@ function chart({columns, rows}) {
   if (!numbers.length) return null;
   const drawn = rows.slice(0, SHOWN);
   if (!isNumber(0)) {
-    return h("details", {open: true}, h("summary", null, t`Chart`), numbers.map(at => shares(columns[at], Object.fromEntries(drawn.map(row =>
-      [String(row[0]), row[at] ?? 0])), null, {sorted: true, shown: number => number.toLocaleString("en")})));
+    return h("details", {open: true}, h("summary", null, t`Chart`), numbers.map(at => shares(columns[at], drawn.filter(row =>
+      row[at] !== null).map(row => [String(row[0] ?? "NULL"), row[at]]), null, {sorted: true, shown: number => number.toLocaleString("en")})));
   }
   const values = drawn.flatMap(row => numbers.map(at => row[at] ?? 0)), xs = drawn.map(row => row[0] ?? 0);
   const label = number => Number(number.toPrecision(4)).toLocaleString("en");
@@ -90,6 +95,9 @@ function chart({columns, rows}) {
   {low: Math.min(...xs), high: Math.max(...xs), label, name: columns[0]},
   {low: Math.min(0, ...values), high: Math.max(...values), label}));
 }
+
+/** Whole numbers that a number of JavaScript would round, as their digits, where the browser passes them on. */
+const digits = (_, value, context) => Number.isInteger(value) && !Number.isSafeInteger(value) ? context?.source ?? value : value;
 
 const quoted = name => `"${name.replaceAll('"', '""')}"`;
 

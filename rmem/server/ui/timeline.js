@@ -1,6 +1,6 @@
 // Memories over time: bars that the server has counted, a brush to look closer, and a slider back to what was known then.
 
-import {CHART_WIDTH, add, choice, count, day, field, h, later, plural, problem, replace, s, when} from "./dom.js";
+import {CHART_WIDTH, add, choice, count, day, field, h, later, leftOut, plural, problem, replace, s, when} from "./dom.js";
 import {teach} from "./empty.js";
 import {card} from "./search.js";
 import {t} from "./text.js";
@@ -30,7 +30,7 @@ export async function show({content, parameters, workspace, address, note, isCur
   const known = h("output");
   const live = h("input", {type: "checkbox", checked: parameters.get("live") === "1"}), feed = h("ul", {class: "feed", "aria-label": t`Live feed`});
   const chart = h("div", {class: "chart"}), list = h("section", {"aria-label": t`Memories`, "aria-live": "polite"});
-  replace(content, h("h1", null, t`Timeline`),
+  replace(content, h("h1", null, t`Timeline`), leftOut(stats),
     h("div", {class: "row"}, field(t`Colours by`, controls.by), field(t`Agent`, controls.agent),
       field(t`Type`, controls.type), field(t`From`, from), field(t`To`, to),
       h("button", {onclick: () => zoom("", "")}, t`Whole time`),
