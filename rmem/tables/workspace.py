@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -36,13 +37,15 @@ from .sql.bind import Binder
 from .sql.bulk_rows import check_columns
 from .sql.expression_types import result_type
 from .sql.parameters import shape
-from .sql.parse import Cache, Prepared, kind_of, parse, target_tables
+from .sql.parse import Prepared, kind_of, parse, target_tables
 from .sql.scope import base_table, known_table
 from .sql.statements import bind_statement
 from .transactions import Transaction, counts_as_write
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
+_CACHED, _LONGEST_CACHED = 512, 20_000  # statements, since parsing takes longer than running most; characters of one
+_SHAPES = 64  # types of parameters for which one statement is kept bound
 
 
 def _bind(
@@ -84,8 +87,7 @@ class Workspace(Closing, Forking):
         self._definitions = Definitions(engine, name, self._run_written)
         self.after_fork_in_child()
         watch(self)
-        self._statements: Cache[Prepared] = Cache()
-        self._bounds: Cache[BoundStatement] = Cache()
+        self._parse = lru_cache(_CACHED)(parse)
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
@@ -118,9 +120,8 @@ class Workspace(Closing, Forking):
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            result = retry_if_stale(
-                lambda: self._run(sql, statement, values, max_rows, max_bytes, graph or self._graph)
-            )
+            run = partial(self._run, sql, statement, values, max_rows, max_bytes, graph or self._graph)
+            result = retry_if_stale(run)
             self._transaction.wrote = self._transaction.wrote or not reads
             return result
 
@@ -132,11 +133,7 @@ class Workspace(Closing, Forking):
         return kind_of(statement.tree), target_tables(statement.tree)
 
     def _prepare(self, sql: str) -> Prepared:
-        known = self._statements.get(sql)
-        if known is None:
-            known = parse(sql)
-            self._statements.put(known, sql)
-        return known
+        return (self._parse if isinstance(sql, str) and len(sql) <= _LONGEST_CACHED else parse)(sql)
 
     def _run(
         self,
@@ -148,9 +145,9 @@ class Workspace(Closing, Forking):
         graph: GraphSource | None,
     ) -> Result:
         if statement.explain:
-            return self._explain(sql, statement, values, graph)
+            return self._explain(statement, values, graph)
         if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
-            bound, given = self._bound(sql, statement, values, graph)
+            bound, given = self._bound(statement, values, graph)
             return self._run_bound(bound, given, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
@@ -176,26 +173,28 @@ class Workspace(Closing, Forking):
         return self._run_bound(_bind(tree, self._engine.tables(), self.name, []), [])
 
     def _bound(
-        self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
+        self, statement: Prepared, values: list[Any], graph: GraphSource | None
     ) -> tuple[BoundStatement, list[Any]]:
         """Return the statement bound to the current tables for these value types, and the values, extended by the rows
         of fact tables that it reads."""
         catalogue = self._engine.tables()
         shapes = (graph is None, *map(shape, values))
-        bound = self._bounds.get(sql, shapes)
+        bound: BoundStatement | None = statement.bound.get(shapes)
         if bound is None or bound.catalogue != catalogue:
             facts = () if graph is None else named_in(statement.tree, catalogue, self.name)
             bound = _bind(statement.tree.copy(), catalogue, self.name, values, facts)
-            self._bounds.put(bound, sql, shapes)
+            if len(statement.bound) >= _SHAPES:
+                statement.bound.clear()
+            statement.bound[shapes] = bound
         if not bound.facts or graph is None:
             return bound, values
         seen = graph()
         return bound, [*values, *(rows_of(name, seen) for name in bound.facts)]
 
-    def _explain(self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None) -> Result:
+    def _explain(self, statement: Prepared, values: list[Any], graph: GraphSource | None) -> Result:
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
-        bound, values = self._bound(sql, statement, values, graph)
+        bound, values = self._bound(statement, values, graph)
         lines = StatementRun(self._engine, self._indexes, bound, values).explain()
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
@@ -221,17 +220,16 @@ class Workspace(Closing, Forking):
                 rest = iter(more)
             else:
                 values = statement.parameters.values(params)
-                first, rest = retry_if_stale(
-                    lambda: self._start_stream(sql, statement, values, batch_size, graph or self._graph)
-                )
+                start = partial(self._start_stream, statement, values, batch_size, graph or self._graph)
+                first, rest = retry_if_stale(start)
         yield first
         yield from rest
 
     def _start_stream(
-        self, sql: str, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
+        self, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
     ) -> tuple[Result, Iterator[Result]]:
         """Return the first batch of a stream, and an iterator over the others."""
-        bound, values = self._bound(sql, statement, values, graph)
+        bound, values = self._bound(statement, values, graph)
         stream = StatementRun(self._engine, self._indexes, bound, values).stream(batch_size)
         return next(stream), stream
 

@@ -4,17 +4,15 @@ what is allowed. Say of what kind a statement is and what it writes to, for acce
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Any
 
-from cachetools import LRUCache
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
-from ...forks import new_lock
 from .dialect import COSINE_DISTANCE, Dialect, Operator
 from .parameters import Parameters, number_parameters
 from .scope import fold_name, replace_node, unsupported
@@ -22,42 +20,21 @@ from .scope import fold_name, replace_node, unsupported
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
 MAX_TOKENS = 2_000_000
-_CACHED = 512  # statements
-_LONGEST_CACHED = 20_000  # characters of one
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A parsed statement. Its tree is shared: copy it before changing it."""
+    """A parsed statement. Its tree is shared: copy it before changing it. `bound` is for whoever binds it: the outcome
+    by the types of its parameters."""
 
     tree: exp.Expression
     explain: bool
     parameters: Parameters
-
-
-class Cache(Generic[T]):
-    """A cache of statements; the first part of a key is the text. Parsing and binding take longer than running most
-    statements. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._items: LRUCache[tuple[Hashable, ...], T] = LRUCache(_CACHED)
-        self._lock = new_lock()
-
-    def get(self, sql: str, *more: Hashable) -> T | None:
-        with self._lock:
-            return self._items.get((sql, *more))
-
-    def put(self, item: T, sql: str, *more: Hashable) -> None:
-        if len(sql) <= _LONGEST_CACHED:
-            with self._lock:
-                self._items[sql, *more] = item
+    bound: dict[Hashable, Any] = field(default_factory=dict)
 
 
 def parse(sql: str) -> Prepared:
