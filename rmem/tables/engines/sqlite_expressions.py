@@ -29,7 +29,7 @@ from . import (  # noqa: F401 - they register their functions
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_functions import MAX_ARGUMENTS, Native, scalar
-from .sqlite_patterns import SHORT, is_short
+from .sqlite_patterns import MAX_LIKE, is_short
 from .sqlite_storage import (
     collation,
     fit_limits,
@@ -258,17 +258,18 @@ class ExpressionSql:
         return f"({self.compare(node.this, kind)} BETWEEN {low} AND {high})"
 
     def _like(self, node: exp.Expression) -> str:
-        folds = isinstance(node, exp.ILike)
         left, right = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text")
+        if isinstance(node, exp.ILike):
+            lower = scalar("lower(text)", ("text",), "text")
+            left, right = self.compiler.call(lower, [left]), self.compiler.call(lower, [right])
         text = f"({left} LIKE {right} ESCAPE '\\')"
-        if folds or not self._is_short_pattern(node.expression.unnest()):
-            name = "ilike(text, text)" if folds else "like(text, text)"
-            call = self.compiler.call(scalar(name, ("text", "text"), "bool"), [left, right])
-            text = call if folds else f"(CASE WHEN length({right}) <= {SHORT} THEN {text} ELSE {call} END)"
+        if not self._is_short_pattern(node.expression.unnest()):
+            refused = self.compiler.call(scalar("refused like", (), "bool"), [])
+            text = f"(CASE WHEN length({left}) * length({right}) > {MAX_LIKE} THEN {refused} ELSE {text} END)"
         return f"(NOT {text})" if node.args.get("negate") else text
 
     def _is_short_pattern(self, pattern: exp.Expr) -> bool:
-        """Whether SQLite's own LIKE, which cannot be stopped, ends soon whatever the text is."""
+        """Whether LIKE ends soon whatever the text is."""
         if isinstance(pattern, exp.Parameter):
             return int(pattern.name) not in self.compiler.long_patterns
         return isinstance(pattern, exp.Literal) and is_short(pattern.this)

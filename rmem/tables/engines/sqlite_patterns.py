@@ -1,5 +1,5 @@
-"""Match LIKE and regular expressions. PostgreSQL's expressions are rewritten for the `regex` package, which can be
-stopped when a pattern takes too long."""
+"""Match regular expressions: PostgreSQL's are rewritten for the `regex` package, which can be stopped when a pattern
+takes too long. LIKE is SQLite's own, which cannot be stopped; a comparison that would take seconds is refused."""
 
 from __future__ import annotations
 
@@ -17,46 +17,18 @@ from .sqlite_functions import native
 LONGEST = 10.0
 """Seconds that one match may take where the statement has no time limit."""
 SHORT = 32
-"""Characters of a pattern that SQLite compares itself. Its LIKE takes the time of text and pattern multiplied, and
-cannot be stopped."""
+"""Characters of a pattern of LIKE that is compared with any text: it takes the time of both lengths multiplied."""
+MAX_LIKE = 400_000_000
+"""Pairs of characters that any other one may compare, as on PostgreSQL; about a third of a second."""
 
 
 def is_short(pattern: object) -> bool:
     return not isinstance(pattern, str) or len(pattern) <= SHORT
 
 
-@lru_cache(maxsize=512)
-def like_pattern(pattern: str, folds: bool) -> Any:
-    """Convert a LIKE pattern to a regular expression that never backtracks over a `%`: the first match of what follows
-    is as good as any later one."""
-    parts = [""]
-    at = 0
-    while at < len(pattern):
-        sign = pattern[at]
-        if sign == "\\":
-            at += 1
-            if at >= len(pattern):
-                raise SqlError("LIKE pattern must not end with escape character")
-            parts[-1] += regex.escape(pattern[at])
-        elif sign == "%":
-            parts += [""] if parts[-1] or len(parts) == 1 else []
-        elif sign == "_":
-            parts[-1] += "."
-        else:
-            parts[-1] += regex.escape(sign)
-        at += 1
-    first, *middle = parts
-    last = f".*{middle.pop()}" if middle else ""
-    text = first + "".join(f"(?>.*?{part})" for part in middle) + last + r"\Z"
-    return _compile(text, regex.DOTALL | (regex.IGNORECASE if folds else 0), pattern)
-
-
-native("like(text, text)")(lambda *given: like(*given))
-native("ilike(text, text)")(lambda *given: like(*given, folds=True))
-
-
-def like(text: str, pattern: str, *, folds: bool = False) -> bool:
-    return _run_match("match", like_pattern(pattern, folds), text) is not None
+@native("refused like", stable=False)
+def _refuse_like() -> bool:
+    raise SqlError("the arguments of LIKE are too long: it would run for seconds without a chance to stop it")
 
 
 _FLAGS = {"i": regex.IGNORECASE, "n": regex.MULTILINE, "x": regex.VERBOSE, "g": 0}
@@ -90,7 +62,7 @@ def _rewrite(part: str, end: str) -> str:
 
 def _compile(text: str, flags: int, pattern: str) -> Any:
     if len(text) > 20_000:
-        raise SqlError("a pattern of LIKE or of a regular expression is too long")
+        raise SqlError("a regular expression is too long")
     try:
         return regex.compile(text, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
