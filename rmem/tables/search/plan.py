@@ -328,7 +328,20 @@ _DEEP = 32
 
 
 def _order_best_first(tree: exp.Expr, known: SourceNodes) -> None:
-    """Order by a similarity without ASC or DESC means the highest first, and NULL scores come last."""
+    """Order by a similarity without ASC or DESC means the highest first, and NULL scores come last. The nearest by
+    `1 - similarity`, as `<=>` is read, are the most similar, whose best are found without comparing all."""
+    for select in tree.find_all(exp.Select):
+        for key in select.args["order"].expressions if select.args.get("order") and not _gathers(select) else ():
+            nearest = _target(key).unnest()
+            first = key.args.get("desc") or (key.meta.get("nulls") and key.args.get("nulls_first"))
+            if (
+                not first
+                and isinstance(nearest, exp.Sub)
+                and nearest.this.name == "1"
+                and is_search(nearest.expression)
+            ):
+                key.set("this", nearest.expression.copy())
+                key.args.update(desc=True, nulls_first=False)
     for ordered in tree.find_all(exp.Ordered):
         what = _origin(_target(ordered), known)
         if is_search(what) and ordered.args.get("desc") is None:
