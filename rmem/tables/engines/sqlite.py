@@ -370,11 +370,13 @@ class SqliteEngine(Engine):
         with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return 0
-            version, distrusted = segments.load(connection, catalog.version(connection), physical, column, index)
-        if distrusted is not None:
-            owner = segments.owner_of(physical, column)
+            owner, catalogue = segments.owner_of(physical, column), catalog.version(connection)
+            found = cache.load_chain(connection, index.absorb, index.is_sound, owner)
+        if (distrusted := found.distrusted) is not None:
             self._write_cache(lambda connection: cache.drop_from(connection, distrusted, owner))
-        return version
+        if found.changes is None:
+            return 0
+        return change_log.Version(catalogue, physical.id, found.row, found.changes).number()
 
     def save_segments(
         self, table: str, column: str, index: TextColumn | VectorColumn, version: int, least: int
@@ -383,11 +385,13 @@ class SqliteEngine(Engine):
         with self._table_snapshot(table) as (connection, physical):
             if physical is None or catalog.version(connection) != known.catalogue:
                 return
-            packed = segments.pack(connection, physical, column, index, known, least)
+            owner = segments.owner_of(physical, column)
+            packed = segments.pack(connection, owner, physical, index, known, least)
 
         def write(connection: sqlite3.Connection) -> None:
-            if catalog.version(connection) == known.catalogue:
-                segments.write(connection, physical, column, packed)
+            for segment in packed if catalog.version(connection) == known.catalogue else ():
+                cache.replace(connection, segment, owner)
+                cache.save(connection, segment, owner)
 
         if packed:
             self._write_cache(write)
@@ -396,7 +400,8 @@ class SqliteEngine(Engine):
         with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return {}
-            return segments.vectors(connection, physical, column, rows)
+            found = change_log.select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
+            return {row: stored for row, stored in found if stored is not None}
 
     def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, TableChanges]]:
         if not self._removed or self._file.closed:
