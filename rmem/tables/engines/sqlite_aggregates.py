@@ -3,10 +3,11 @@ DISTINCT with several arguments, and for ORDER BY inside an aggregate."""
 
 from __future__ import annotations
 
-import math
+import operator
 import zlib
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def collector(name: str, call: FunctionCall, distinct: bool, order: Order) -> Ud
                     rows = _sort_rows(self.rows, sorts)
                     if distinct:
                         rows = _distinct(rows, call.takes)
-                    result = compute(call, [row[:count] for row in rows])
+                    result = compute(call, [row[:count] for row in rows]) if rows else None
                     return None if result is None else write(result)
                 except RemanenceError as error:
                     state.error = state.error or error
@@ -202,49 +203,32 @@ def _aggregate(*keys: str) -> Callable[[Compute], Compute]:
 
 
 @_aggregate("sum(int8)", "sum(numeric)")
-def _sum_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal | None:
-    return exact_sum([Decimal(row[0]) for row in rows]) if rows else None
-
-
-def exact_sum(values: list[Decimal]) -> Decimal:
-    total = Decimal(0)
-    for value in values:
-        total = EXACT.add(total, value)
-    return total
+def _sum_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal:
+    return reduce(EXACT.add, (Decimal(row[0]) for row in rows), Decimal(0))
 
 
 @_aggregate("sum(float4)")
-def _sum_float(call: FunctionCall, rows: CollectedRows) -> float | None:
-    if not rows:
-        return None
-    total = 0.0
-    for row in rows:
-        total += row[0]
-    return total
+def _sum_float(call: FunctionCall, rows: CollectedRows) -> float:
+    return reduce(operator.add, (row[0] for row in rows), 0.0)  # sum() has other roundings
 
 
 @_aggregate("sum(interval)")
-def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval | None:
-    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True))) if rows else None
+def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval:
+    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True)))
 
 
 @_aggregate("avg(int8)", "avg(numeric)")
-def _avg_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal | None:
-    if not rows:
-        return None
-    return divide(exact_sum([Decimal(row[0]) for row in rows]), Decimal(len(rows)))
+def _avg_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal:
+    return divide(_sum_numeric(call, rows), Decimal(len(rows)))
 
 
 @_aggregate("avg(interval)")
-def _avg_interval(call: FunctionCall, rows: CollectedRows) -> Interval | None:
-    total = _sum_interval(call, rows)
-    return None if total is None else interval_times(total, 1 / len(rows))
+def _avg_interval(call: FunctionCall, rows: CollectedRows) -> Interval:
+    return interval_times(_sum_interval(call, rows), 1 / len(rows))
 
 
 @_aggregate("string_agg(text, text)")
-def _string_agg(call: FunctionCall, rows: CollectedRows) -> str | None:
-    if not rows:
-        return None
+def _string_agg(call: FunctionCall, rows: CollectedRows) -> str:
     parts = [rows[0][0]]
     for value, separator in rows[1:]:
         parts += [separator or "", value]
@@ -252,33 +236,24 @@ def _string_agg(call: FunctionCall, rows: CollectedRows) -> str | None:
 
 
 @_aggregate("array_agg")
-def _array_agg(call: FunctionCall, rows: CollectedRows) -> list[Any] | None:
-    return [row[0] for row in rows] if rows else None
+def _array_agg(call: FunctionCall, rows: CollectedRows) -> list[Any]:
+    return [row[0] for row in rows]
 
 
 @_aggregate("jsonb_agg")
-def _json_agg(call: FunctionCall, rows: CollectedRows) -> list[Any] | None:
-    return [as_json(row[0], call.takes[0]) for row in rows] if rows else None
+def _json_agg(call: FunctionCall, rows: CollectedRows) -> list[Any]:
+    return [as_json(row[0], call.takes[0]) for row in rows]
 
 
 @_aggregate("jsonb_object_agg")
-def _json_object_agg(call: FunctionCall, rows: CollectedRows) -> dict[str, Any] | None:
-    if not rows:
-        return None
+def _json_object_agg(call: FunctionCall, rows: CollectedRows) -> dict[str, Any]:
     return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
 
 
-def _variance(rows: CollectedRows) -> float | None:
-    return float(np.var([row[0] for row in rows], ddof=1)) if len(rows) > 1 else None
-
-
-@_aggregate("stddev")
-def _stddev(call: FunctionCall, rows: CollectedRows) -> float | None:
-    variance = _variance(rows)
-    return None if variance is None else math.sqrt(variance)
-
-
-AGGREGATES["variance"] = lambda call, rows: _variance(rows)
+@_aggregate("stddev", "variance")
+def _variance(call: FunctionCall, rows: CollectedRows) -> float | None:
+    compute = np.std if call.signature.name == "stddev" else np.var
+    return float(compute([row[0] for row in rows], ddof=1)) if len(rows) > 1 else None
 
 
 # -- OVER (…) --------------------------------------------------------------------------------------------------

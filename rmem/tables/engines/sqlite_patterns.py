@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
@@ -69,57 +70,37 @@ def _compile(text: str, flags: int, pattern: str) -> Any:
         raise SqlError(f"invalid regular expression: {error} in {pattern!r:.80}") from None
 
 
-def _seconds() -> float:
-    seconds = left()
-    return LONGEST if seconds is None else seconds
-
-
-def _run_match(how: str, pattern: Any, text: str) -> Any:
+def matches(pattern: str, text: str, flags: str = "") -> list[Any]:
+    """Return the first match, or all if the flags say so."""
     try:
-        return getattr(pattern, how)(text, timeout=_seconds(), concurrent=True)
+        found = expression(pattern, flags).finditer(text, timeout=left() or LONGEST, concurrent=True)
+        return list(found if "g" in flags else islice(found, 1))
     except TimeoutError:
         raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
 
 
-def search(pattern: str, text: str, flags: str = "") -> Any:
-    return _run_match("search", expression(pattern, flags), text)
-
-
-def every(pattern: str, text: str, flags: str = "") -> list[Any]:
-    """Yield all matches."""
-    try:
-        return list(expression(pattern, flags).finditer(text, timeout=_seconds(), concurrent=True))
-    except TimeoutError:
-        raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
-
-
-native("~(text, text)")(lambda text, pattern: search(pattern, text) is not None)
-native("~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is not None)
-native("!~(text, text)")(lambda text, pattern: search(pattern, text) is None)
-native("!~*(text, text)")(lambda text, pattern: search(pattern, text, "i") is None)
+native("~(text, text)")(lambda text, pattern: bool(matches(pattern, text)))
+native("~*(text, text)")(lambda text, pattern: bool(matches(pattern, text, "i")))
+native("!~(text, text)")(lambda text, pattern: not matches(pattern, text))
+native("!~*(text, text)")(lambda text, pattern: not matches(pattern, text, "i"))
 
 
 @native("regexp_match(text, text)", "regexp_match(text, text, text)")
 def _match(text: str, pattern: str, flags: str = "") -> list[str | None] | None:
     if "g" in flags:
         raise SqlError('regexp_match() does not support the "global" option')
-    found = search(pattern, text, flags)
-    return None if found is None else groups(found)
-
-
-def groups(found: Any) -> list[str | None]:
-    return list(found.groups()) if found.re.groups else [found[0]]
+    for found in matches(pattern, text, flags):
+        return list(found.groups()) if found.re.groups else [found[0]]
+    return None
 
 
 @native("regexp_replace(text, text, text)", "regexp_replace(text, text, text, text)")
 def _replace(text: str, pattern: str, new: str, flags: str = "") -> str:
     out = []
     at = 0
-    for found in every(pattern, text, flags):
+    for found in matches(pattern, text, flags):
         out += [text[at : found.start()], _fill_groups(new, found)]
         at = found.end()
-        if "g" not in flags:
-            break
     return "".join([*out, text[at:]])
 
 

@@ -241,27 +241,9 @@ def sort_key(kind: str) -> Callable[[Any], Any]:
     return _same
 
 
-@lru_cache(maxsize=4096)
-def _number(text: str) -> Decimal:
-    return Decimal(text)
+def _order(read: Callable[[str], Any], cached: int) -> Callable[[str, str], int]:
+    key = lru_cache(cached)(read)
 
-
-@lru_cache(maxsize=4096)
-def _interval(text: str) -> int:
-    return Interval(*map(int, text.split())).total
-
-
-@lru_cache(maxsize=1024)
-def _json(text: str) -> tuple[Any, ...]:
-    return order_key(parse_json(text))
-
-
-@lru_cache(maxsize=1024)
-def _array(text: str) -> tuple[Any, ...]:
-    return tuple((item is None, item) for item in json.loads(text))
-
-
-def _order(key: Callable[[str], Any]) -> Callable[[str, str], int]:
     def compare(left: str, right: str) -> int:
         if left == right:
             return 0
@@ -272,8 +254,8 @@ def _order(key: Callable[[str], Any]) -> Callable[[str, str], int]:
 
 
 COLLATIONS: dict[str, Callable[[str, str], int]] = {
-    "rmem_numeric": _order(_number),
-    "rmem_interval": _order(_interval),
-    "rmem_jsonb": _order(_json),
-    "rmem_array": _order(_array),
+    "rmem_numeric": _order(Decimal, 4096),
+    "rmem_interval": _order(lambda text: reader("interval")(text).total, 4096),
+    "rmem_jsonb": _order(lambda text: order_key(parse_json(text)), 1024),
+    "rmem_array": _order(lambda text: tuple((item is None, item) for item in json.loads(text)), 1024),
 }

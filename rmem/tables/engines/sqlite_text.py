@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...errors import SqlError
-from ..sql.casts import text_of
+from ..sql.casts import item_text
 from .sqlite_functions import native
 
 MAX_TEXT = 64_000_000
 """The longest text that a function may make."""
 
 
-def lower(text: str) -> str:
-    changed = text.lower()
-    return changed if len(changed) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+def _change_case(text: str, change: Callable[[str], str]) -> str:
+    changed = change(text)
+    return changed if len(changed) == len(text) else "".join(change(c) if len(change(c)) == 1 else c for c in text)
 
 
-def upper(text: str) -> str:
-    changed = text.upper()
-    return changed if len(changed) == len(text) else "".join(c.upper() if len(c.upper()) == 1 else c for c in text)
-
-
-native("lower(text)")(lower)
-native("upper(text)")(upper)
+native("lower(text)")(partial(_change_case, change=str.lower))
+native("upper(text)")(partial(_change_case, change=str.upper))
 
 
 def _check_length(length: int) -> int:
@@ -34,7 +31,7 @@ def _check_length(length: int) -> int:
 
 @native("concat(any)", strict=False, kinds=True)
 def _concat(kinds: tuple[str, ...], *values: Any) -> str:
-    return "".join(_shown(value, kind) for value, kind in zip(values, kinds, strict=True) if value is not None)
+    return "".join(item_text(value, kind) for value, kind in zip(values, kinds, strict=True) if value is not None)
 
 
 @native("concat_ws(text, any)", strict=False, kinds=True)
@@ -42,26 +39,11 @@ def _concat_ws(kinds: tuple[str, ...], separator: str | None, *values: Any) -> s
     if separator is None:
         return None
     pairs = zip(values, kinds[1:], strict=True)
-    return separator.join(_shown(value, kind) for value, kind in pairs if value is not None)
+    return separator.join(item_text(value, kind) for value, kind in pairs if value is not None)
 
 
-def _shown(value: Any, kind: str) -> str:
-    """Format a value as text functions do: booleans are t and f."""
-    return ("t" if value else "f") if kind == "bool" else text_of(value, kind)
-
-
-@native("left(text, int4)")
-def _left(text: str, count: int) -> str:
-    return text[:count] if count >= 0 else text[: max(len(text) + count, 0)]
-
-
-@native("right(text, int4)")
-def _right(text: str, count: int) -> str:
-    if count >= 0:
-        return text[max(len(text) - count, 0) :]
-    return text[-count:]
-
-
+native("left(text, int4)")(lambda text, count: text[:count])
+native("right(text, int4)")(lambda text, count: text[max(len(text) - count, 0) if count >= 0 else -count :])
 native("btrim(text)", "btrim(text, text)")(lambda text, signs=" ": text.strip(signs) if signs else text)
 native("ltrim(text)", "ltrim(text, text)")(lambda text, signs=" ": text.lstrip(signs) if signs else text)
 native("rtrim(text)", "rtrim(text, text)")(lambda text, signs=" ": text.rstrip(signs) if signs else text)
@@ -88,13 +70,10 @@ native("strpos(text, text)")(lambda text, part: text.find(part) + 1)
 native("starts_with(text, text)")(lambda text, part: text.startswith(part))
 
 
-@native("substr(text, int4)", "substring(text, int4)")
-def _substr(text: str, start: int) -> str:
-    return text[max(start - 1, 0) :]
-
-
-@native("substr(text, int4, int4)", "substring(text, int4, int4)")
-def _substr_of(text: str, start: int, count: int) -> str:
+@native("substr(text, int4)", "substring(text, int4)", "substr(text, int4, int4)", "substring(text, int4, int4)")
+def _substr(text: str, start: int, count: int | None = None) -> str:
+    if count is None:
+        return text[max(start - 1, 0) :]
     if count < 0:
         raise SqlError("negative substring length not allowed")
     end = start - 1 + count

@@ -59,6 +59,11 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 
+def item_text(value: Any, kind: str) -> str:
+    """Convert a plain value to text as arrays and text functions do: booleans are t and f."""
+    return ("t" if value else "f") if kind == "bool" else text_of(value, kind)
+
+
 def array_text(value: list[Any], kind: str) -> str:
     return "{" + ",".join(_array_item(item, kind) for item in value) + "}"
 
@@ -68,7 +73,7 @@ def _array_item(item: Any, kind: str) -> str:
         return "NULL"
     if is_array(kind):
         return array_text(item, element(kind))
-    text = ("t" if item else "f") if kind == "bool" else text_of(item, kind)
+    text = item_text(item, kind)
     if text == "" or text.upper() == "NULL" or any(sign in '{},"\\ \t\n\r\v\f' for sign in text):
         inner = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{inner}"'
