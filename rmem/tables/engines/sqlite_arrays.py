@@ -107,7 +107,6 @@ native("&&(anyarray, anyarray)", kinds=True)(lambda *given: any(_held(*given)))
 
 @native("<->(float4[], float4[])")
 def _euclidean(left: bytes, right: bytes) -> float | None:
-    """Take vectors in stored form: converting them to lists would take most of the time."""
     if not left or not right:
         return None
     if len(left) != len(right):

@@ -53,12 +53,8 @@ class TableFile(SqliteFile):
         connection.create_function("rmem_score", 2, partial(_score, state))
         connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
         connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
-        connection.create_function(
-            "rmem_float", 1, lambda text: None if text is None else float(text), deterministic=True
-        )
-        connection.create_function(
-            "rmem_bytes", 1, lambda text: None if text is None else bytes.fromhex(text), deterministic=True
-        )
+        for name, read in {"rmem_float": float, "rmem_bytes": bytes.fromhex}.items():
+            connection.create_function(name, 1, lambda text, read=read: None if text is None else read(text))
         connection.execute("SELECT 1 FROM json_each('[]')")  # connected now, because that takes more rights
         connection.create_function("rmem_once", 1, _translate_errors(state, lambda row: _once(state, row)))
         connection.set_authorizer(_authorizer(state))
