@@ -120,7 +120,7 @@ class Workspace(Closing, Forking):
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            run = partial(self._run, sql, statement, values, max_rows, max_bytes, graph or self._graph)
+            run = partial(self._run, statement, values, max_rows, max_bytes, graph or self._graph)
             result = retry_if_stale(run)
             self._transaction.wrote = self._transaction.wrote or not reads
             return result
@@ -137,7 +137,6 @@ class Workspace(Closing, Forking):
 
     def _run(
         self,
-        sql: str,
         statement: Prepared,
         values: list[Any],
         max_rows: int | None,
@@ -159,7 +158,7 @@ class Workspace(Closing, Forking):
         tree = statement.tree.copy()
         if isinstance(tree, exp.Create) and tree.args.get("kind") == "INDEX":
             return self._create_index(tree)
-        return self._definitions.run(tree, sql)
+        return self._definitions.run(tree)
 
     def _run_bound(
         self, bound: BoundStatement, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
@@ -291,7 +290,7 @@ class Workspace(Closing, Forking):
                 raise SqlError("columns must be a mapping of names to types")
         tree = define.create_statement(name, columns)
         tree.set("exists", exists_ok)
-        self._definitions.run(tree, "")
+        self._definitions.run(tree)
         return self.table(name)
 
     @counts_as_write
