@@ -16,7 +16,7 @@ from ..catalog import ROW, Table
 from ..deadline import check_each
 from ..engines.base import RowNumbers
 from ..sql.dialect import Dialect
-from ..sql.functions import aggregates
+from ..sql.group_by import is_aggregate
 from ..sql.scope import replace_node
 from ..sql.sources import SourceNodes, column_expression, first_select, real_table, source_nodes, sources
 from .indexes import ColumnIndex, SearchIndexes
@@ -234,9 +234,7 @@ def _gathers(select: exp.Select) -> bool:
         return True
     for part in (*select.expressions, select.args["order"]):
         for node in part.walk(prune=lambda child: isinstance(child, exp.Query)):
-            if isinstance(node, exp.Window | exp.AggFunc):
-                return True
-            if isinstance(node, exp.Anonymous) and node.name.lower() in aggregates:
+            if isinstance(node, exp.Window) or is_aggregate(node):
                 return True
     return False
 

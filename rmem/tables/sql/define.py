@@ -23,6 +23,7 @@ from .scope import (
     only,
     shown,
     table_name,
+    table_source,
     unsupported,
 )
 
@@ -247,8 +248,7 @@ def bind_check(words: str, table: Table) -> tuple[exp.Expression, Source]:
     if node.find(exp.Query, exp.Parameter, exp.Placeholder) is not None:
         raise SqlError("a CHECK cannot hold queries or parameters")
     binder = Binder({}, "")
-    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-    source = Source(binder.alias("new"), columns, table, tuple(name for name, _ in columns))
+    source = table_source(binder.alias("new"), table)
     binder.expressions.boolean(node, NameScope(sources={table.name: source}), "CHECK")
     return tree.expressions[0], source
 

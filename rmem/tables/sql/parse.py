@@ -60,7 +60,8 @@ def parse(sql: str) -> Prepared:
     explain = tokens[0].text.upper() == "EXPLAIN"
     if explain:
         tokens = tokens[1:]
-        if tokens and (tokens[0].text.upper() in ("ANALYZE", "ANALYSE", "VERBOSE") or _is_option(tokens)):
+        words = [token.text.upper() for token in tokens[:2]]
+        if _EXPLAIN_OPTIONS.intersection(words if words[:1] == ["("] else words[:1]):
             raise SqlUnsupportedError("options of EXPLAIN are not supported; write EXPLAIN SELECT …")
     tree = _tree(tokens, sql)
     return Prepared(tree, explain, number_parameters(tree))
@@ -88,8 +89,8 @@ def split(sql: str) -> list[str]:
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
-    if (tokens and tokens[0].token_type in _REFUSED) or (tokens and tokens[0].text.upper() in _REFUSED_WORDS):
-        word = tokens[0].text.upper()
+    word = tokens[0].text.upper() if tokens else ""
+    if word in _REFUSED_WORDS or (tokens and tokens[0].token_type in _REFUSED):
         hint = "; use `with client.transaction():`" if word in _TRANSACTIONS else ""
         raise SqlUnsupportedError(f"{word} statements are not supported{hint}")
     try:
@@ -124,11 +125,7 @@ def _values_as_select(tree: exp.Expression) -> exp.Expression:
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree), **rest)
 
 
-def _is_option(tokens: list[Token]) -> bool:
-    return tokens[0].token_type == TokenType.L_PAREN and len(tokens) > 1 and tokens[1].text.upper() in _EXPLAIN_OPTIONS
-
-
-_EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "WAL", "TIMING", "SUMMARY", "FORMAT")
+_EXPLAIN_OPTIONS = set("ANALYZE ANALYSE VERBOSE COSTS SETTINGS BUFFERS WAL TIMING SUMMARY FORMAT".split())
 _REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
 _TRANSACTIONS = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 _REFUSED_WORDS = (
@@ -162,12 +159,8 @@ def _reason(error: Exception) -> str:
     """Return the first line of a parser's message, without terminal codes."""
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
-        near = first.get("highlight") or ""
-        return (
-            f"{first.get('description')} near {near!r} (line {first.get('line')})"
-            if near
-            else str(first["description"])
-        )
+        near = first.get("highlight")
+        return str(first.get("description")) + (f" near {near!r} (line {first.get('line')})" if near else "")
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
 

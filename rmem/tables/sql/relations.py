@@ -9,7 +9,7 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
-from .expression_types import NAMES, common, type_of
+from .expression_types import common, type_of
 from .parse import parse
 from .scope import (
     NameScope,
@@ -21,6 +21,7 @@ from .scope import (
     only,
     shown,
     table_name,
+    table_source,
     unsupported,
 )
 from .system import SYSTEM, system_relation
@@ -55,11 +56,9 @@ class Relations:
             node = self._plain_unnest(node)
         if isinstance(node, exp.Table):
             source = self._table(node, scope)
-        elif isinstance(node, exp.Values):
-            source = self._subquery_source(node, scope)
-        elif isinstance(node, exp.Subquery):
-            if isinstance(node.this, exp.Table):
-                raise unsupported("a join in brackets", "Write the joins one after another, or as WITH queries")
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            raise unsupported("a join in brackets", "Write the joins one after another, or as WITH queries")
+        elif isinstance(node, exp.Values | exp.Subquery):
             source = self._subquery_source(node, scope)
         else:
             raise SqlUnsupportedError(f"{type(node).__name__} in FROM is not supported: {shown(node)}")
@@ -108,8 +107,7 @@ class Relations:
         node.set("db", None)
         node.set("only", None)
         node.meta["table"] = table
-        columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-        return self._add_source(node, scope, table.name, columns)
+        return self._add_source(node, scope, table.name, table_source("", table).columns)
 
     def _view(self, node: exp.Table, view: Table, scope: NameScope) -> Source:
         """Replace a view by its query, with the columns it had when it was created."""
@@ -232,8 +230,6 @@ class Relations:
                 merged.meta.update(type=kind, call=call, name=name)
             else:
                 merged = (right if side == "RIGHT" else left).copy()
-                if type_of(merged) != kind and side != "RIGHT":
-                    merged.meta["type"] = type_of(left)
             scope.merged[name] = merged
         join.set("using", None)
         join.set("on", exp.and_(*conditions, copy=False))
@@ -256,23 +252,19 @@ class Relations:
         """Return the columns of `*` and `t.*`."""
         if isinstance(item, exp.Star):
             only(item)
-            return self._all(scope)
+            if not scope.sources:
+                raise SqlError("SELECT * with no tables specified is not valid")
+            found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
+            for source in scope.sources.values():
+                found += [column for column in self._columns(source) if column.alias not in scope.merged]
+            return found
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             only(item.this)
             seen = fold_name(item.args["table"])
-            source = scope.sources.get(seen)
-            if source is None:
+            if seen not in scope.sources:
                 raise SqlError(f'missing FROM-clause entry for table "{seen}"')
-            return self._columns(source)
+            return self._columns(scope.sources[seen])
         return [item]
-
-    def _all(self, scope: NameScope) -> list[exp.Expression]:
-        if not scope.sources:
-            raise SqlError("SELECT * with no tables specified is not valid")
-        found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
-        for source in scope.sources.values():
-            found += [column for column in self._columns(source) if column.alias not in scope.merged]
-        return found
 
     @staticmethod
     def _with_alias(node: exp.Expression, name: str) -> exp.Expression:

@@ -47,7 +47,7 @@ def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[lis
             for index in _indexes(table)
         ]
     return [
-        [workspace, workspace, table.name, column.name, at, *_describe_column(column)]
+        [workspace, workspace, table.name, column.name, at, *_described(column)]
         for table in tables
         for at, column in enumerate(table.columns, 1)
     ]
@@ -86,7 +86,6 @@ _SPELLED = {
 }
 
 
-def _describe_column(column: Column) -> list[str | int | None]:
-    kind = column.type.kind
-    spelled = "character varying" if kind == Kind.TEXT and column.type.length else _SPELLED.get(kind, kind.value)
-    return [column.default, "YES" if column.nullable else "NO", spelled]
+def _described(column: Column) -> list[str | None]:
+    kind = "character varying" if column.type.length else _SPELLED.get(column.type.kind, column.type.kind.value)
+    return [column.default, "YES" if column.nullable else "NO", kind]
