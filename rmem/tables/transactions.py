@@ -20,10 +20,6 @@ class Transaction(local):
     wrote = False
     failed = False
 
-    def check_closed(self) -> None:
-        if self.is_open:
-            raise SqlError("a transaction is open in this thread already; transactions do not nest")
-
     @contextmanager
     def begin(self) -> Iterator[None]:
         self.is_open, self.wrote, self.failed = True, False, False

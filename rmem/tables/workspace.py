@@ -237,7 +237,8 @@ class Workspace(Closing, Forking):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block as one transaction of this thread."""
-        self._transaction.check_closed()
+        if self._transaction.is_open:
+            raise SqlError("a transaction is open in this thread already; transactions do not nest")
         with self._engine.transaction(), self._transaction.begin():
             yield
 

@@ -47,7 +47,7 @@ class Allowance:
             held.drop()
 
     def release(self, those: Iterable[Droppable]) -> None:
-        """Unregister things that are gone."""
+        """Unregister what is gone."""
         with self._lock:
             self._total -= sum(self._held.pop(held, 0) for held in those)
 

@@ -74,7 +74,7 @@ class StatementRun:
         return start_search(self.bound.search, self.bound.catalogue, self.indexes, self.parameters, self._run_inner)
 
     def _run_inner(self, query: exp.Expression) -> Result:
-        """Run a query that stands inside an operator."""
+        """Run a query inside an operator."""
         bound = BoundStatement(query, self.bound.catalogue, plan_search(query))
         return StatementRun(self.engine, self.indexes, bound, self.parameters).result()
 

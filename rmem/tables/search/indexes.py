@@ -125,7 +125,7 @@ class SearchIndexes:
         self._following: dict[str, Lock] = {}
         self._followers: dict[Key, _ColumnFollower] = {}
         self._inserted: Counter[str] = Counter()
-        weakref.finalize(self, _release, allowance, self._followers)
+        weakref.finalize(self, allowance.release, self._followers.values())
 
     def after_insert(self, table: Table, rows: int) -> None:
         """Update declared indexes from time to time after inserts, so that the first search of each process need
@@ -207,10 +207,6 @@ class SearchIndexes:
         with self._lock:
             if self._followers.get(key) is follower:
                 del self._followers[key]
-
-
-def _release(allowance: Allowance, followers: dict[Key, _ColumnFollower]) -> None:
-    allowance.release(followers.values())
 
 
 def _latest_places(rows: RowNumbers) -> RowNumbers:

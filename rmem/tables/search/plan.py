@@ -211,8 +211,7 @@ def _line(operator: SearchOperator) -> str:
 
 def _score_of(node: exp.Expr) -> tuple[int, str] | None:
     """Return the number and the alias of a score."""
-    while isinstance(node, exp.Paren | exp.Alias):
-        node = node.this
+    node = node.unalias().unnest()
     if isinstance(node, exp.Anonymous) and node.name == SCORE:
         row = node.expressions[1]
         return int(node.expressions[0].name), str(row.table)

@@ -131,9 +131,7 @@ class SearchScores(ABC):
 
 def _nth(values: Values, count: int) -> float:
     """Return the lowest of the `count` highest values."""
-    above = values[
-        values > 0
-    ]  # most are zeros where words are searched, among which a partition takes five times as long
+    above = values[values > 0]  # a partition of the zeros, which most are in a search for words, takes long
     values = above if above.size >= count else values
     return float(np.partition(values, values.size - count)[values.size - count]) if count else np.inf
 
