@@ -46,7 +46,7 @@ class Transaction(local):
 
     def check_search(self) -> None:
         """Refuse a search after a write: search indexes see only committed rows."""
-        if self.is_open and self.wrote:
+        if self.wrote:
             raise SqlUnsupportedError(
                 "a search would not find what this transaction wrote; search before its first write, or after its end"
             )

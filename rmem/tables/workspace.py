@@ -163,7 +163,7 @@ class Workspace(Closing, Forking):
     def _run_bound(
         self, bound: BoundStatement, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
     ) -> Result:
-        if bound.search is not None:
+        if bound.search is not None and self._transaction.is_open:
             self._transaction.check_search()
         return StatementRun(self._engine, self._indexes, bound, values, max_rows, max_bytes).result()
 

@@ -59,6 +59,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _PATIENCE = 0.05  # seconds that a search waits for the write lock to keep its index
+_MANY = 256  # rows of an answer whose conversion looks at the clock
 _COMPILED = "sqlite"
 """Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
 
@@ -194,7 +195,8 @@ class SqliteEngine(Engine):
         ]
         if sets:
             compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
-            self._prepare(connection, state, compiled)
+            install(connection, state, compiled.udfs)
+            state.now = time.time_ns() // 1000
             with numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
@@ -312,20 +314,16 @@ class SqliteEngine(Engine):
         known[key] = compiled
         return compiled
 
-    def _prepare(self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled) -> None:
-        install(connection, state, compiled.udfs)
-        state.now = time.time_ns() // 1000
-        state.error = None
-
     @contextmanager
     def _run_as_user(
         self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled, plan: StatementPlan
     ) -> Iterator[list[Any]]:
         """Run a user's statement with its functions, its time limit, and access to tables only."""
         values = parameter_values(compiled, plan.parameters, plan.candidates)
-        self._prepare(connection, state, compiled)
-        state.scores = plan.scores
-        state.inside = False
+        if compiled.udfs:
+            install(connection, state, compiled.udfs)
+        state.now, state.error = time.time_ns() // 1000, None
+        state.scores, state.inside = plan.scores, False
         try:
             yield values
         except sqlite3.IntegrityError:
@@ -333,8 +331,7 @@ class SqliteEngine(Engine):
         except sqlite3.Error as error:
             raise translate_error(error, state) from error
         finally:
-            state.inside = True
-            state.scores = ()
+            state.inside, state.scores = True, ()
 
     # -- bulk -----------------------------------------------------------------------------------------------
 
@@ -453,7 +450,7 @@ def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:
     if any(read is not None for read in readers):
         rows = [
             tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))
-            for row in deadline.check_each(rows)
+            for row in (deadline.check_each(rows) if len(rows) > _MANY else rows)
         ]
     names = tuple(name for name, _ in compiled.columns)
     return Result(names, tuple(result_type(kind) for _, kind in compiled.columns), rows, len(rows))

@@ -52,11 +52,12 @@ class _ColumnFollower:
     def start_again(self) -> None:
         self.index = _new_index(self.table, self.column, self._segments)
         self.version = 0
-        self._behind = 0  # rows that its segments may lack
+        self.behind = 0  # rows that its segments may lack
+        self.unread = False  # whether there are texts that are not indexed yet
 
     def load(self) -> None:
         """Load the segments, if there are any."""
-        if self.version == 0 and self._segments is not None and not isinstance(self.index, VectorsColumn):
+        if self._segments is not None and not isinstance(self.index, VectorsColumn):
             try:
                 self.version = self._segments.load_segments(self.table, self.column.name, self.index)
             except StatementTimeoutError:
@@ -72,24 +73,26 @@ class _ColumnFollower:
         except BaseException:
             self.start_again()
             raise
-        self._behind += rows.size + found.gone.size
+        self.behind += rows.size + found.gone.size
+        self.unread = isinstance(self.index, TextColumn)
 
     def read(self) -> None:
         """Index what is not indexed yet."""
-        if isinstance(self.index, TextColumn):
-            try:
-                self.index.read()
-            except StatementTimeoutError:
-                raise  # the next statement goes on from here
-            except BaseException:
-                self.start_again()
-                raise
+        assert isinstance(self.index, TextColumn)
+        try:
+            self.index.read()
+            self.unread = False
+        except StatementTimeoutError:
+            raise  # the next statement goes on from here
+        except BaseException:
+            self.start_again()
+            raise
 
     def save(self, least: int) -> None:
         """Store new segments, best effort."""
-        if self._behind < least or self._segments is None or isinstance(self.index, VectorsColumn):
+        self.behind = 0
+        if self._segments is None or isinstance(self.index, VectorsColumn):
             return
-        self._behind = 0
         try:
             self._segments.save_segments(self.table, self.column.name, self.index, self.version, least)
         except StatementTimeoutError:
@@ -143,12 +146,15 @@ class SearchIndexes:
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for follower in followers.values():
-                follower.load()
+                if follower.version == 0:
+                    follower.load()
             for version in sorted({follower.version for follower in followers.values()}):
                 self._catch_up(table, [follower for follower in followers.values() if follower.version == version])
             for follower in followers.values():
-                follower.read()
-                follower.save(save_from)
+                if follower.unread:
+                    follower.read()
+                if follower.behind >= save_from:
+                    follower.save(save_from)
             found = {name: follower.index for (_, name), follower in followers.items()}
         self._allowance.use(list(followers.values()))
         return found

@@ -129,17 +129,19 @@ def plan_search(tree: exp.Expression) -> SearchPlan | None:
 
 
 def start_search(
-    plan: SearchPlan,
+    plan: SearchPlan | None,
     catalogue: Mapping[str, Table],
     indexes: SearchIndexes,
     parameters: Sequence[Any],
     run_query: RunQuery,
 ) -> SearchRun:
     """Bring the indexes up to date and score. `run_query` runs the queries that say what to search for."""
+    if plan is None:
+        return SearchRun([], {})
     indexes.keep_only(catalogue)
     queries = [operator.evaluate(parameters, run_query) for operator in plan.operators]
     scores = _scores(plan.operators, queries, indexes)
-    narrowed = _above_thresholds(plan.bars, scores, parameters)
+    narrowed = _above_thresholds(plan.bars, scores, parameters) if plan.bars else {}
     for ranking in plan.inner:
         counts = ranking.counts(parameters)
         if counts is not None:

@@ -107,8 +107,7 @@ class SearchScores(ABC):
         rows = self.rows if at is None else self.rows[at]
         chosen = _first(rows, values, count, ties=ties)
         rows, values = rows[chosen], values[chosen]
-        if at is not None:
-            self.by_row |= dict(zip(rows.tolist(), values.tolist(), strict=True))
+        self.by_row |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
     def _select_candidates(self, estimates: Rough, error: float, count: int) -> Positions:

@@ -155,7 +155,8 @@ class TextColumn:
     def texts(self) -> TextSnapshot:
         """Return a snapshot of all texts."""
         with self.lock:
-            self.read()
+            if self._unread:
+                self.read()
             if self._texts is None:
                 living = self._slots.live_slots()
                 self._texts = TextSnapshot(self._slots.rows, self._lengths.array, living, self._postings, self.lock)
