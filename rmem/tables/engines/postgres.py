@@ -32,7 +32,7 @@ from .postgres_catalog import OWN
 from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, TablesLink
-from .postgres_render import RenderedStatement, render
+from .postgres_render import render
 from .postgres_values import to_driver, type_of
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class PostgresEngine(Engine, Forking):
 
         def work(connection: Connection) -> Result:
             cursor = RawCursor(connection)
-            _execute(cursor, statement)
+            cursor.execute(statement.text, statement.values(plan), binary=True)
             return _result(cursor, plan)
 
         run = self._link.write if statement.writes or self._link.inside else self._link.read
@@ -233,7 +233,7 @@ class PostgresEngine(Engine, Forking):
                     with time_limit(plan.timeout):
                         connection.execute(self._frame().begin(SNAPSHOT))
                     with RawServerCursor(connection, "stream") as cursor:
-                        _execute(cursor, statement)
+                        cursor.execute(statement.text, statement.values(plan), binary=True)
                         yield from _batches(cursor, plan, batch_size)
                 except psycopg.Error as error:
                     raise translate_error(error, self._tenant.schema) from None
@@ -294,7 +294,7 @@ class PostgresEngine(Engine, Forking):
 
         def work(connection: Connection) -> list[str]:
             cursor = RawCursor(connection)
-            cursor.execute(b"EXPLAIN (COSTS OFF) " + statement.text, statement.values)
+            cursor.execute(b"EXPLAIN (COSTS OFF) " + statement.text, statement.values(plan))
             return [str(row[0])[:500] for row in cursor.fetchall()]
 
         with time_limit(plan.timeout):
@@ -328,10 +328,6 @@ def _copy(connection: Connection, place: str, columns: Sequence[Column], rows: I
             for row in rows:
                 copy.write_row([to_driver(value, kind) for value, kind in zip(row, kinds, strict=True)])
         return cursor.rowcount
-
-
-def _execute(cursor: Any, statement: RenderedStatement) -> None:
-    cursor.execute(statement.text, statement.values, binary=True)
 
 
 def _types(cursor: Any, plan: StatementPlan) -> tuple[Type | None, ...]:

@@ -166,25 +166,21 @@ def schema_name(tenant: str) -> str:
 
 def _role(connection: Connection, schema: str) -> str | None:
     """Create a role of the same name for the schema; None if the user may not create roles."""
-    row = connection.execute("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
-    if not row or not row[0]:
+    row = connection.execute("SELECT rolcreaterole, rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    creates, superuser = row or (False, False)
+    if not (creates or superuser):
         return None
     known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [schema]).fetchone()
     try:
         with connection.transaction():
             if not known:  # roles belong to all databases of a server
                 connection.execute(f'CREATE ROLE "{schema}" NOLOGIN NOINHERIT'.encode())
-            if not _superuser(connection):
+            if not superuser:
                 connection.execute(f'GRANT "{schema}" TO CURRENT_USER WITH SET TRUE'.encode())
             connection.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO "{schema}"'.encode())
     except pg.InsufficientPrivilege:
         return None
     return schema
-
-
-def _superuser(connection: Connection) -> bool:
-    row = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
-    return bool(row and row[0])
 
 
 def add(connection: Connection, tenant: Tenant, table: Table) -> tuple[int, int]:
