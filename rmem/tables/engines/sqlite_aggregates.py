@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlglot import exp
 
-from ...errors import RemanenceError, SqlError
+from ...errors import SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
 from ..sql.expression_types import type_of
@@ -21,7 +21,7 @@ from ..sql.functions import FunctionCall
 from ..sql.literals import EXACT
 from ..sql.scope import fold_name
 from ..sql.times import Interval
-from .sqlite_functions import StatementState, Udf, scalar
+from .sqlite_functions import StatementState, Udf, keep_error, scalar
 from .sqlite_json import as_json, json_key
 from .sqlite_numbers import divide
 from .sqlite_storage import reader, sort_key, writer
@@ -98,38 +98,28 @@ def collector(name: str, call: FunctionCall, distinct: bool, order: Order) -> Ud
                 self.rows: CollectedRows = []
                 self.size = 0
 
-            def step(self, *arguments: Any) -> None:
-                try:
-                    if arguments[0] is None and not keep_nulls:
-                        return
-                    self.size += sum(len(item) for item in arguments if isinstance(item, (str, bytes)))
-                    if self.size > MAX_GATHERED:
-                        raise SqlError(f"{name}() gathers more than {MAX_GATHERED:,} bytes")
-                    pairs = zip(readers, arguments, strict=True)
-                    self.rows.append([None if item is None else read(item) for read, item in pairs])
-                except RemanenceError as error:
-                    state.error = state.error or error
-                    raise
+            def _add(self, *arguments: Any) -> None:
+                if arguments[0] is None and not keep_nulls:
+                    return
+                self.size += sum(len(item) for item in arguments if isinstance(item, (str, bytes)))
+                if self.size > MAX_GATHERED:
+                    raise SqlError(f"{name}() gathers more than {MAX_GATHERED:,} bytes")
+                pairs = zip(readers, arguments, strict=True)
+                self.rows.append([None if item is None else read(item) for read, item in pairs])
 
             def inverse(self, *arguments: Any) -> None:
                 if arguments[0] is not None or keep_nulls:
                     self.rows.pop(0)
 
-            def value(self) -> Any:
-                try:
-                    rows = _sort_rows(self.rows, sorts)
-                    if distinct:
-                        rows = _distinct(rows, call.takes)
-                    result = compute(call, [row[:count] for row in rows]) if rows else None
-                    return None if result is None else write(result)
-                except RemanenceError as error:
-                    state.error = state.error or error
-                    raise
-                except (ArithmeticError, ValueError, TypeError) as error:
-                    state.error = state.error or SqlError(f"{name}(): a value is out of range: {error}")
-                    raise
+            def _result(self) -> Any:
+                rows = _sort_rows(self.rows, sorts)
+                if distinct:
+                    rows = _distinct(rows, call.takes)
+                result = compute(call, [row[:count] for row in rows]) if rows else None
+                return None if result is None else write(result)
 
-            finalize = value
+            step = keep_error(state, _add)
+            value = finalize = keep_error(state, _result, f"{name}(): a value is out of range")
 
         return Collector
 
@@ -164,13 +154,10 @@ def single_row() -> Udf:
                 self.rows = 0
                 self.found: Any = None
 
-            def step(self, item: Any) -> None:
+            def _add(self, item: Any) -> None:
                 self.rows += 1
                 if self.rows > 1:
-                    state.error = state.error or SqlError(
-                        "more than one row returned by a subquery used as an expression"
-                    )
-                    raise ValueError
+                    raise SqlError("more than one row returned by a subquery used as an expression")
                 self.found = item
 
             def inverse(self, item: Any) -> None:
@@ -179,7 +166,7 @@ def single_row() -> Udf:
             def value(self) -> Any:
                 return self.found
 
-            finalize = value
+            step, finalize = keep_error(state, _add), value
 
         return OnlyOne
 

@@ -12,6 +12,8 @@ from ..deadline import timeout_error
 from .sqlite_functions import StatementState
 from .sqlite_layout import Physical
 
+_OF_STATEMENTS = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_MISMATCH)
+
 
 def translate_error(error: sqlite3.Error, state: StatementState) -> RemanenceError | sqlite3.Error:
     """Translate an error of SQLite; return the error of our own function if one raised it."""
@@ -22,12 +24,7 @@ def translate_error(error: sqlite3.Error, state: StatementState) -> RemanenceErr
     if code == sqlite3.SQLITE_INTERRUPT:
         return timeout_error()
     message = str(error)
-    if code in (
-        sqlite3.SQLITE_ERROR,
-        sqlite3.SQLITE_TOOBIG,
-        sqlite3.SQLITE_AUTH,
-        sqlite3.SQLITE_MISMATCH,
-    ) or isinstance(error, (sqlite3.ProgrammingError, sqlite3.DataError)):
+    if code in _OF_STATEMENTS or isinstance(error, (sqlite3.ProgrammingError, sqlite3.DataError)):
         if "integer overflow" in message:
             return SqlError("bigint out of range")
         if "stack overflow" in message or "too large (maximum depth" in message:
@@ -53,14 +50,10 @@ def translate_constraints(tables: Mapping[str, Physical], target: Physical | Non
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise _constraint_error(error, tables, target) from None
+        raise _constraint_error(str(error), tables, target) from None
 
 
-def _constraint_error(
-    error: sqlite3.IntegrityError, tables: Mapping[str, Physical], target: Physical | None
-) -> ConstraintError:
-    """Describe a broken constraint by the names that users know; `target` is the table that is written to."""
-    message = str(error)
+def _constraint_error(message: str, tables: Mapping[str, Physical], target: Physical | None) -> ConstraintError:
     if message.startswith("rmem:null:"):
         place = message.removeprefix("rmem:null:")
         names = {place: name for name, place in target.columns.items()} if target is not None else {}
@@ -72,9 +65,7 @@ def _constraint_error(
     for physical in tables.values():
         if physical.id == identifier:
             names = {place: name for name, place in physical.columns.items()}
-            columns = [names[place] for place in re.findall(r"\bc\d+\b", message) if place in names]
-            which = f": ({', '.join(columns)})" if columns else ""
-            return ConstraintError(
-                f'duplicate key value violates unique constraint of table "{physical.table.name}"{which}'
-            )
+            columns = ", ".join(names[place] for place in re.findall(r"\bc\d+\b", message) if place in names)
+            broken = f'duplicate key value violates unique constraint of table "{physical.table.name}"'
+            return ConstraintError(f"{broken}: ({columns})" if columns else broken)
     return ConstraintError("a constraint is violated")

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ...errors import SqlError, StoreClosedError
 from ...stores.sql.file import SqliteFile, translate_errors
 from ..deadline import is_over
 from ..sql.literals import LIMITS
-from .sqlite_functions import StatementState
+from .sqlite_functions import StatementState, keep_error
 from .sqlite_storage import COLLATIONS
 
 MAX_VALUE = 256_000_000
@@ -51,12 +50,12 @@ class TableFile(SqliteFile):
             connection.create_collation(name, compare)
         connection.create_function("rmem_now", 0, lambda: state.now)
         connection.create_function("rmem_score", 2, partial(_score, state))
-        connection.create_function("rmem_limit", 2, _translate_errors(state, _limit))
-        connection.create_function("rmem_nextval", 1, _translate_errors(state, lambda key: _next(state, key)))
+        connection.create_function("rmem_limit", 2, keep_error(state, _limit))
+        connection.create_function("rmem_nextval", 1, keep_error(state, lambda key: _next(state, key)))
         for name, read in {"rmem_float": float, "rmem_bytes": bytes.fromhex}.items():
             connection.create_function(name, 1, lambda text, read=read: None if text is None else read(text))
         connection.execute("SELECT 1 FROM json_each('[]')")  # connected now, because that takes more rights
-        connection.create_function("rmem_once", 1, _translate_errors(state, lambda row: _once(state, row)))
+        connection.create_function("rmem_once", 1, keep_error(state, lambda row: _once(state, row)))
         connection.set_authorizer(_authorizer(state))
         connection.set_progress_handler(is_over, _STEPS)
         return connection
@@ -89,17 +88,6 @@ def _authorizer(state: StatementState) -> Callable[[int, str | None, str | None,
         return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
 
     return allow
-
-
-def _translate_errors(state: StatementState, run: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
-        try:
-            return run(*arguments)
-        except Exception as error:
-            state.error = state.error or error
-            raise
-
-    return call
 
 
 def _score(state: StatementState, number: int, row: int | None) -> float | None:

@@ -120,6 +120,20 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[Statement
 readers_same = reader("text")
 
 
+def keep_error(state: StatementState, run: Function, what: str = "a value is out of range") -> Function:
+    """Return a function that keeps its error, of which SQLite tells only that there was one."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return run(*arguments)
+        except Exception as error:
+            known = isinstance(error, RemanenceError | TimeoutError)
+            state.error = state.error or (error if known else SqlError(f"{what}: {error}"))
+            raise
+
+    return call
+
+
 def install(connection: sqlite3.Connection, state: StatementState, udfs: Sequence[Udf]) -> None:
     """Register functions with a connection, once each."""
     for udf in udfs:
