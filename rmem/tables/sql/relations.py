@@ -52,8 +52,6 @@ class Relations:
         """Bind one relation and add it to the scope."""
         if isinstance(node, exp.Lateral):
             node = self._plain_function(node)
-        if isinstance(node, exp.Unnest):
-            node = self._plain_unnest(node)
         if isinstance(node, exp.Table):
             source = self._table(node, scope)
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
@@ -73,18 +71,6 @@ class Relations:
         if not isinstance(node.this, exp.Anonymous):
             raise unsupported("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
         table = exp.Table(this=node.this, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
-        node.replace(table)
-        return table
-
-    @staticmethod
-    def _plain_unnest(node: exp.Unnest) -> exp.Table:
-        only(node, "expressions", "alias", "offset", "joins")
-        alias = node.args.get("alias")
-        offset = node.args.get("offset")
-        if isinstance(offset, exp.Identifier) and alias is not None:
-            alias.append("columns", offset)
-        call = exp.Anonymous(this="unnest", expressions=[item.copy() for item in node.expressions])
-        table = exp.Table(this=call, alias=alias, ordinality=bool(offset), joins=node.args.get("joins"))
         node.replace(table)
         return table
 

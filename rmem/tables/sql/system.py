@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ..catalog import Column, Index, Kind, Table, quote_identifier
+from ..catalog import Column, Index, Table, quote_identifier
+from .expression_types import NAMES, is_array, long_name
 from .parse import parse
 from .scope import identifier
 
@@ -75,17 +76,7 @@ def _quote(name: str) -> str:
     return name if plain else quote_identifier(name)
 
 
-_SPELLED = {
-    Kind.TIMESTAMPTZ: "timestamp with time zone",
-    Kind.TIMESTAMP: "timestamp without time zone",
-    Kind.TIME: "time without time zone",
-    Kind.VECTOR: "ARRAY",
-    Kind.VECTORS: "ARRAY",
-    Kind.TEXTS: "ARRAY",
-    Kind.INTEGERS: "ARRAY",
-}
-
-
 def _described(column: Column) -> list[str | None]:
-    kind = "character varying" if column.type.length else _SPELLED.get(column.type.kind, column.type.kind.value)
-    return [column.default, "YES" if column.nullable else "NO", kind]
+    name = NAMES[column.type.kind]
+    spelled = "ARRAY" if is_array(name) else "character varying" if column.type.length else long_name(name)
+    return [column.default, "YES" if column.nullable else "NO", spelled]
