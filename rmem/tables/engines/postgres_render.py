@@ -103,10 +103,9 @@ class _Rendering:
 
     def _name_columns(self) -> None:
         """Write out the columns of an INSERT without columns, without the hidden ones."""
-        insert = self.tree if isinstance(self.tree, exp.Insert) else None
-        if insert is not None and not isinstance(insert.this, exp.Schema) and not insert.args.get("default"):
-            names = [exp.to_identifier(name, quoted=True) for name in insert.meta["targets"]]
-            insert.set("this", exp.Schema(this=insert.this, expressions=names))
+        if isinstance(self.tree, exp.Insert) and not isinstance(self.tree.this, exp.Schema):
+            names = [exp.to_identifier(name, quoted=True) for name in self.tree.meta["targets"]]
+            self.tree.set("this", exp.Schema(this=self.tree.this, expressions=names))
 
     def _limit(self) -> None:
         """Fetch at most one row beyond the row limit."""

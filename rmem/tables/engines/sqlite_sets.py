@@ -39,10 +39,7 @@ def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) ->
         value = f"rmem_float({value})"
     elif kind in ("bytea", "float4[]", "float4[][]"):
         value = f"rmem_bytes({value})"
-    columns = [f"{alias}.key", value] if pairs else [value]
-    if node.args.get("ordinality"):
-        columns.append(f"({alias}.key + 1)")
-    compiler.place(source, "", columns)
+    compiler.place(source, "", [f"{alias}.key", value] if pairs else [value])
     udf = scalar(f"rows of {call.key}", call.takes, "text", Native(_rows_of(name, kind)))
     return f"json_each({compiler.call(udf, items)}) AS {alias}"
 

@@ -72,9 +72,7 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
     columns = {column.name: column for column in table.columns}
     names, defaults = _filled(compiler, physical, targets)
     body = tree.expression
-    if not targets:
-        rows = f"VALUES ({', '.join(defaults)})" if defaults else "DEFAULT VALUES"
-    elif isinstance(body, exp.Values) and "columns" not in body.meta:
+    if isinstance(body, exp.Values) and "columns" not in body.meta:
         written = []
         for row in body.expressions:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
@@ -89,9 +87,8 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
             for at, (name, kind) in enumerate(zip(targets, kinds, strict=True), 1)
         ]
         rows = f"SELECT {', '.join([*items, *defaults])} FROM ({query}) WHERE true"
-    into = f" ({', '.join(names)})" if names else ""
-    conflict = _conflict(compiler, tree, physical)
-    return f"{head}INSERT INTO {physical.name}{into} {rows}{conflict}{_returning_sql(compiler, tree, physical)}"
+    rows += _conflict(compiler, tree, physical) + _returning_sql(compiler, tree, physical)
+    return f"{head}INSERT INTO {physical.name} ({', '.join(names)}) {rows}"
 
 
 def _filled(compiler: Compiler, physical: Physical, given: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -51,7 +51,11 @@ class Relations:
     def relation(self, node: exp.Expression, scope: NameScope) -> Source:
         """Bind one relation and add it to the scope."""
         if isinstance(node, exp.Lateral):
-            node = self._plain_function(node)
+            raise unsupported(
+                "LATERAL",
+                "A function in FROM sees what stands before it; for a subquery, use a window function, or a subquery "
+                "in the list of the SELECT",
+            )
         if isinstance(node, exp.Table):
             source = self._table(node, scope)
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
@@ -63,16 +67,6 @@ class Relations:
         for join in node.args.get("joins") or []:
             self.join(join, scope)
         return source
-
-    @staticmethod
-    def _plain_function(node: exp.Lateral) -> exp.Table:
-        """Drop LATERAL of a function, which sees earlier sources anyway."""
-        only(node, "this", "alias", "ordinality")
-        if not isinstance(node.this, exp.Anonymous):
-            raise unsupported("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
-        table = exp.Table(this=node.this, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
-        node.replace(table)
-        return table
 
     def _table(self, node: exp.Table, scope: NameScope) -> Source:
         if isinstance(node.this, exp.Anonymous):
@@ -120,7 +114,9 @@ class Relations:
         return source
 
     def _function(self, node: exp.Table, scope: NameScope) -> Source:
-        only(node, "this", "alias", "joins", "ordinality")
+        if node.args.get("ordinality"):
+            raise unsupported("WITH ORDINALITY", "Number the elements with generate_series(1, cardinality(…))")
+        only(node, "this", "alias", "joins")
         call = node.this
         name = fold_name(call.this)
         if name not in functions.sets:
@@ -133,12 +129,7 @@ class Relations:
         named = functions.SET_COLUMNS.get(name)
         alias = node.args.get("alias")
         single = fold_name(alias.this) if alias is not None and alias.this is not None else name
-        columns = named or ((single, gives),)
-        if node.args.get("ordinality"):
-            if len(columns) > 1:
-                raise unsupported(f"WITH ORDINALITY of {name}()")
-            columns = (*columns, ("ordinality", "int8"))
-        return self._add_source(node, scope, name, columns)
+        return self._add_source(node, scope, name, named or ((single, gives),))
 
     def _subquery_source(self, node: exp.Expression, scope: NameScope, around: NameScope | None = None) -> Source:
         """Bind a subquery, which sees nothing but `around`, if given."""

@@ -111,10 +111,8 @@ def _insert(binder: Binder, tree: exp.Insert) -> BoundColumns:
     targets = named or [column.name for column in table.columns]
     body = tree.expression
     if tree.args.get("default"):
-        if named:
-            raise SqlError("DEFAULT VALUES takes no list of columns")
-        targets = []
-    elif isinstance(body, exp.Values) and not any(body.args.get(key) for key in ("order", "limit", "offset", "with_")):
+        raise unsupported("DEFAULT VALUES", "Write VALUES (DEFAULT)")
+    if isinstance(body, exp.Values) and not any(body.args.get(key) for key in ("order", "limit", "offset", "with_")):
         targets = _insert_rows(binder, body, outer, table, targets, bool(named))
     else:
         targets = _insert_query(binder, body, outer, table, targets, bool(named))
