@@ -261,7 +261,6 @@ class Workspace(Closing, Forking):
             self._engine.keep(key, json.dumps(result))
             return result
 
-        self._engine.prepare_receipts()
         found = retry_if_stale(lambda: self._engine.run_in_transaction(once))
         request.done["tables"] += 1
         return found

@@ -55,7 +55,6 @@ class PostgresEngine(Engine, Forking):
             raise
         self._lock = new_lock()
         self._seen: tuple[int, dict[str, Table]] = (0, {})
-        self._has_receipts = False
         self.after_fork_in_child()
         watch(self)
         if self._tenant.layout < catalog.LAYOUT:
@@ -180,11 +179,6 @@ class PostgresEngine(Engine, Forking):
 
     def _version(self) -> int:
         return self._link.read_directly(lambda connection: catalog.version(connection, self._tenant))
-
-    def prepare_receipts(self) -> None:
-        if not self._has_receipts:
-            catalog.make_receipts(self._link)
-            self._has_receipts = True
 
     def claim(self, key: str) -> str | None:
         return self._link.write(OWN, lambda connection: catalog.claim(connection, self._tenant, key))

@@ -42,13 +42,12 @@ from .base import (
     fetch_rows,
     pattern_parameters,
 )
-from .sqlite_compile import Compiler
+from .sqlite_compile import Compiled, Compiler, parameter_values
 from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
 from .sqlite_file import TableFile
 from .sqlite_functions import StatementState, install
-from .sqlite_layout import Compiled, Physical, parameter_values
 from .sqlite_patterns import is_short
-from .sqlite_storage import result_reader
+from .sqlite_storage import Physical, result_reader
 from .sqlite_writes import bulk_insert, compile_write, default_sql, last_numbers, numbering, stored_rows
 
 if TYPE_CHECKING:
@@ -148,9 +147,6 @@ class SqliteEngine(Engine):
         else:
             with self._file.snapshot() as connection:
                 yield connection, self._file.state(connection)
-
-    def prepare_receipts(self) -> None:
-        """Do nothing: every file has the table that holds them."""
 
     def claim(self, key: str) -> str | None:
         with self._write_transaction() as (connection, _):

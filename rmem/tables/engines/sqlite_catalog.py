@@ -13,10 +13,9 @@ from ...errors import ConstraintError, SqlUnsupportedError
 from ..catalog import ROW, Column, Index, Reference, Table, table_from_json
 from ..sql.define import SEARCH, bind_check
 from ..sql.expression_types import NAMES
-from .sqlite_compile import Compiler
+from .sqlite_compile import Compiler, Placed
 from .sqlite_functions import Udf
-from .sqlite_layout import Physical, Placed, index_key
-from .sqlite_storage import column_type
+from .sqlite_storage import Physical, column_type, index_key
 
 VERSION = "tables"
 """The note that counts changes of the catalogue."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
@@ -16,12 +19,55 @@ from .base import StaleCatalogueError
 from .sqlite_aggregates import single_row
 from .sqlite_expressions import ExpressionSql
 from .sqlite_functions import MAX_ARGUMENTS, Udf
-from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
-from .sqlite_storage import collation, has_limits
+from .sqlite_storage import Physical, collation, fit_limits, has_limits, named_column, stored_value
 
 MAX_SQL = 64_000_000  # characters of one expression
 _WRITTEN, _WRITTEN_AT_LEAST = 10, 10_000  # expressions that may be written: for each node of the tree, and in all
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A source of FROM in the SQL: its alias and columns."""
+
+    alias: str
+    columns: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A parameter slot: which parameter, and its bound type."""
+
+    parameter: int
+    kind: str
+    limits: Type | None = None
+    column: str = ""
+    """The column that it is written into, whose limits it has to keep."""
+
+
+@dataclass(slots=True)
+class Compiled:
+    """SQL for SQLite with everything needed to run it."""
+
+    sql: str
+    slots: list[Slot]
+    udfs: list[Udf]
+    columns: tuple[tuple[str, str], ...] = ()
+    target: Physical | None = None
+    """The table that is written to."""
+
+
+def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mapping[str, Any]) -> list[Any]:
+    """Return the values for the slots of a statement, in stored form."""
+    values: list[Any] = []
+    for slot in compiled.slots:
+        if slot.parameter < 0:
+            values.append(json.dumps([int(row) for row in rows[slot.kind]]))
+        else:
+            with named_column(slot.column):
+                value = stored_value(parameters[slot.parameter], slot.kind)
+            values.append(value if slot.limits is None else fit_limits(value, slot.limits, slot.column))
+    return values
 
 
 class Compiler:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from ...errors import ConstraintError, RemanenceError, SqlError, StoreError
 from ..deadline import timeout_error
 from .sqlite_functions import StatementState
-from .sqlite_layout import Physical
+from .sqlite_storage import Physical
 
 _OF_STATEMENTS = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_MISMATCH)
 

@@ -14,7 +14,7 @@ from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
 from .base import TableChanges
 from .sqlite_changes import Version, floor_of, segment_changes
-from .sqlite_layout import Physical
+from .sqlite_storage import Physical
 
 if TYPE_CHECKING:
     from ..search.texts import TextColumn

@@ -1,4 +1,4 @@
-"""The stored form of values in SQLite. Whole numbers, doubles, texts and bytes are SQLite's own; the rest:
+"""The stored form of tables and values in SQLite. Whole numbers, doubles, texts and bytes are SQLite's own; the rest:
 
 bool 0 or 1 · numeric the digits as text · timestamps, dates and times whole numbers · interval `months days micros` ·
 jsonb PostgreSQL's text of it · float4[] 32-bit floats · float4[][] two counts and 32-bit floats · other arrays JSON.
@@ -12,6 +12,7 @@ import datetime as dt
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -20,7 +21,7 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError
-from ..catalog import Type
+from ..catalog import Kind, Table, Type
 from ..sql.casts import fit_numeric
 from ..sql.expression_types import element, is_array
 from ..sql.json_values import decimal_text, json_text, order_key, parse_json
@@ -32,6 +33,28 @@ _COUNTS = struct.Struct("<ii")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _FIRST_DAY = dt.date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """A table as stored in the file."""
+
+    id: int
+    table: Table
+    columns: dict[str, str]
+    """The names of columns in the file, by the names that users know."""
+
+    @property
+    def name(self) -> str:
+        return f"rt_{self.id}"
+
+
+def index_key(physical: Physical, name: str) -> str:
+    """Return the SQL of an indexed column; a numeric without a scale has several spellings and needs normalising."""
+    column, place = physical.table.column(name), physical.columns[name]
+    if column is not None and column.type.kind == Kind.NUMERIC and column.type.scale is None:
+        return f"CASE WHEN instr({place}, '.') THEN rtrim(rtrim({place}, '0'), '.') ELSE {place} END"
+    return place
 
 
 def collation(kind: str) -> str:

@@ -15,10 +15,9 @@ from ..catalog import ROW, Column, Kind, Table
 from ..sql.define import bind_value
 from ..sql.expression_types import NAMES
 from ..sql.scope import Source
-from .sqlite_compile import Compiler
+from .sqlite_compile import Compiled, Compiler
 from .sqlite_functions import StatementState
-from .sqlite_layout import Compiled, Physical, index_key
-from .sqlite_storage import fit_limits, has_limits, writer
+from .sqlite_storage import Physical, fit_limits, has_limits, index_key, writer
 
 
 def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:

@@ -126,7 +126,7 @@ def read_interval(text: str) -> Interval:
 
 
 def _scale(number: str, size: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A number of some unit."""
+    """Multiply the size of a unit."""
     months, days, micros = size
     if re.fullmatch(r"[+-]?\d+", number):
         count = int(number)
