@@ -257,7 +257,7 @@ def _find_table(workspace: Workspace, table: str) -> Table | None:
 
 def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """Return column names and rows that fit a table; arrays become lists for JSON columns."""
-    from .sql.bulk_rows import check_columns
+    from .sql.literals import check_columns
 
     columns = dict(ready.columns)
     for column in table.columns:

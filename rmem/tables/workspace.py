@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from threading import local
+from typing import Any, Self, TypeVar, cast
 
 from sqlglot import exp
 
@@ -34,18 +35,70 @@ from .search.indexes import SearchIndexes
 from .search.plan import plan_search
 from .sql import define
 from .sql.bind import Binder
-from .sql.bulk_rows import check_columns
 from .sql.expression_types import result_type
+from .sql.literals import check_columns
 from .sql.parameters import shape
 from .sql.parse import Prepared, kind_of, parse, target_tables
 from .sql.scope import base_table, known_table
 from .sql.statements import bind_statement
-from .transactions import Transaction, counts_as_write
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 _CACHED, _LONGEST_CACHED = 512, 20_000  # statements, since parsing takes longer than running most; characters of one
 _SHAPES = 64  # types of parameters for which one statement is kept bound
+
+
+class Transaction(local):
+    """The transaction of the current thread."""
+
+    is_open = False
+    wrote = False
+    failed = False
+
+    @contextmanager
+    def begin(self) -> Iterator[None]:
+        self.is_open, self.wrote, self.failed = True, False, False
+        try:
+            yield
+            if self.failed:
+                raise SqlError("a statement of this transaction failed, so nothing of it was written")
+        finally:
+            self.is_open = False
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Run one statement. After a failed one no other can follow, as in PostgreSQL."""
+        if not self.is_open:
+            yield
+            return
+        if self.failed:
+            raise SqlError("an earlier statement of this transaction failed; leave the transaction and begin again")
+        try:
+            yield
+        except BaseException:
+            self.failed = True
+            raise
+
+    def check_search(self) -> None:
+        """Refuse a search after a write: search indexes see only committed rows."""
+        if self.wrote:
+            raise SqlUnsupportedError(
+                "a search would not find what this transaction wrote; search before its first write, or after its end"
+            )
+
+
+def counts_as_write(method: F) -> F:
+    """Decorate a workspace method that counts as a writing statement."""
+
+    @wraps(method)
+    def run(self: Any, *given: Any, **options: Any) -> Any:
+        with self._transaction.statement():
+            result = method(self, *given, **options)
+            self._transaction.wrote = True
+            return result
+
+    return cast("F", run)
 
 
 def _bind(

@@ -43,11 +43,10 @@ from .base import (
     pattern_parameters,
 )
 from .sqlite_compile import Compiled, Compiler, parameter_values
-from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
-from .sqlite_file import TableFile
+from .sqlite_file import TableFile, translate_constraints, translate_error, translate_interrupts
 from .sqlite_functions import StatementState, install
-from .sqlite_patterns import is_short
 from .sqlite_storage import Physical, result_reader
+from .sqlite_text import is_short
 from .sqlite_writes import bulk_insert, compile_write, default_sql, last_numbers, numbering, stored_rows
 
 if TYPE_CHECKING:

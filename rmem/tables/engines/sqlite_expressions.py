@@ -23,13 +23,11 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
     sqlite_numbers,
-    sqlite_patterns,
     sqlite_text,
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_functions import MAX_ARGUMENTS, Native, scalar
-from .sqlite_patterns import MAX_LIKE, is_short
 from .sqlite_storage import (
     collation,
     fit_limits,
@@ -39,6 +37,7 @@ from .sqlite_storage import (
     text_sql,
     writer,
 )
+from .sqlite_text import MAX_LIKE, is_short
 
 if TYPE_CHECKING:
     from .sqlite_compile import Compiler

@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ...errors import StatementTimeoutError
 from ...forks import new_lock
+from ...index.arrays import first_of_each
 from ..catalog import Column, Kind, Table
-from ..engines.base import RowNumbers, SegmentStore, TableChanges
+from ..engines.base import Engine, RowNumbers, SegmentStore, TableChanges
 from ..sql.define import SEARCH
 from .allowance import SHARED, Allowance
 from .texts import TextColumn
@@ -34,16 +35,10 @@ SAVE_FROM = 2048  # rows missing or outdated in the segments of an index that ar
 SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of their table are brought up to date
 
 
-class ChangeSource(Protocol):
-    """What an index reads from an engine."""
-
-    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges: ...
-
-
 class _ColumnFollower:
     """An index and the table version that it has read."""
 
-    def __init__(self, table: str, column: Column, engine: ChangeSource, indexes: SearchIndexes) -> None:
+    def __init__(self, table: str, column: Column, engine: Engine, indexes: SearchIndexes) -> None:
         self.table, self.column = table, column
         self._indexes = weakref.ref(indexes)
         self._segments = engine if isinstance(engine, SegmentStore) else None
@@ -122,7 +117,7 @@ def _new_index(table: str, column: Column, segments: SegmentStore | None) -> Col
 class SearchIndexes:
     """Thread-safe. What it returns is a snapshot."""
 
-    def __init__(self, engine: ChangeSource, *, allowance: Allowance = SHARED) -> None:
+    def __init__(self, engine: Engine, *, allowance: Allowance = SHARED) -> None:
         self._engine, self._allowance = engine, allowance
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
@@ -219,5 +214,4 @@ def _latest_places(rows: RowNumbers) -> RowNumbers:
     """Return the positions of rows, the last one for a repeated row."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)
-    _, last = np.unique(rows[::-1], return_index=True)
-    return np.sort(rows.size - 1 - last)
+    return np.sort(rows.size - 1 - first_of_each(rows[::-1]))
