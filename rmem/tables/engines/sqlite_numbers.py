@@ -82,37 +82,28 @@ for _kind in ("float4", "float8"):
     native(f"abs({_kind})")(abs)
 
 
-def float_round(value: float) -> float:
-    """Round half to even."""
-    return value if math.isinf(value) or abs(value) >= 2**52 else math.copysign(float(round(value)), value)
-
-
 def _float_power(base: float, power: float) -> float:
     if base == 0 and power < 0:
         raise SqlError("zero raised to a negative power is undefined")
-    if base < 0 and power != math.floor(power):
-        raise SqlError("a negative number raised to a non-integer power yields a complex result")
-    try:
-        return math.pow(base, power)
-    except OverflowError:
-        raise SqlError("value out of range: overflow") from None
+    return math.pow(base, power)
 
 
-def _real(name: str, run: Callable[[float], float]) -> None:
-    def call(value: float) -> float:
+def _real(run: Callable[..., float], *keys: str) -> None:
+    def call(*values: float) -> float:
         try:
-            return run(value)
+            return run(*values)
         except OverflowError:
             raise SqlError("value out of range: overflow") from None
         except ValueError:
-            raise SqlError(DOMAIN.get(name, "input is out of range")) from None
+            raise SqlError(DOMAIN.get(keys[0], "input is out of range")) from None
 
-    native(f"{name}(float8)")(call)
+    native(*keys)(call)
 
 
 DOMAIN = {
-    "sqrt": "cannot take square root of a negative number",
-    "ln": "cannot take logarithm of zero or of a negative number",
+    "sqrt(float8)": "cannot take square root of a negative number",
+    "ln(float8)": "cannot take logarithm of zero or of a negative number",
+    "power(float8, float8)": "a negative number raised to a non-integer power yields a complex result",
 }
 
 
@@ -126,13 +117,13 @@ def _whole(run: Callable[[float], int]) -> Callable[[float], float]:
 for _name, _run in (
     ("ceil", _whole(math.ceil)),
     ("floor", _whole(math.floor)),
-    ("round", float_round),
+    ("round", _whole(round)),
     ("sqrt", math.sqrt),
     ("exp", math.exp),
     ("ln", math.log),
 ):
-    _real(_name, _run)
-native("power(float8, float8)", "^(float8, float8)")(_float_power)
+    _real(_run, f"{_name}(float8)")
+_real(_float_power, "power(float8, float8)", "^(float8, float8)")
 native("random()", stable=False)(rnd.random)
 
 

@@ -90,9 +90,6 @@ def read_operator(node: exp.Expr, known: SourceNodes) -> SearchOperator:
     left, right = _bare(node.this), node.expression
     if isinstance(left, exp.Tuple):
         return _read_hybrid(left, _bare(right), known)
-    record = _bare(right)
-    if isinstance(record, exp.Anonymous) and record.name.lower() == RECORD:
-        raise SqlError(f"{RECORD}() stands behind (vector column, text column) {SIMILARITY}")
     return _read_column_search(left, right, known, shown=SIMILARITY)
 
 
