@@ -28,7 +28,6 @@ class Definitions:
         self._engine, self._workspace, self._run = engine, workspace, run
 
     def run(self, tree: exp.Expression) -> Result:
-        """Run one DDL statement."""
         kind = kind_of(tree)
         match tree, kind:
             case exp.Create(), "CREATE TABLE":

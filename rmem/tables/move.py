@@ -70,7 +70,7 @@ class TableMove:
     def __init__(self, old: SqliteEngine | PostgresEngine, new: PostgresEngine, *, replace: bool = False) -> None:
         self._old, self._new = old, new
         self._replaced: list[Table] | None = [] if replace else None
-        self._source, self._target = Workspace.on(old), Workspace.on(new)
+        self._source, self._target = Workspace(old), Workspace(new)
         try:
             tables = self._source.tables()
             if self._replaced is not None:
@@ -140,12 +140,12 @@ class TableMove:
 
     def _has_view(self, view: Table) -> bool:
         there = self._new.tables().get(view.name)
-        if there not in (None, view) and self._replaced is not None:
-            self._replaced.append(there)
-            return False
-        if there not in (None, view):
+        if there is None or there == view:
+            return there is not None
+        if self._replaced is None:
             raise ConfigError(f"the target has something else called {view.name!r}; nothing was written")
-        return there is not None
+        self._replaced.append(there)
+        return False
 
     def _copy_table(self, table: Table, on_progress: Progress) -> str:
         read = Checksum()

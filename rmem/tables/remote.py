@@ -50,7 +50,7 @@ class RemoteWorkspace:
     def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Result:
         """Run a statement. Rows are requested as a stream, which has no row limit."""
         if isinstance(sql, str) and _ROWS.match(sql):
-            return next(self._stream_batches(sql, params, _WHOLE, timeout))
+            return next(self.stream(sql, params, batch_size=_WHOLE, timeout=timeout))
         return result_of(
             self._json("POST", "/query", _statement(sql, params, timeout), write=_writes(sql), patience=timeout)
         )
@@ -58,9 +58,6 @@ class RemoteWorkspace:
     def stream(
         self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
     ) -> Iterator[Result]:
-        return self._stream_batches(sql, params, batch_size, timeout)
-
-    def _stream_batches(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
         """Parse a stream: a line of columns, a line per row, and a final count that reveals a broken answer."""
         body = _statement(sql, params, timeout)
         headers = self._headers(NDJSON, body, _writes(sql))
@@ -188,7 +185,6 @@ def _line(answer: HttpAnswer) -> Any:
 
 
 def result_of(answer: Mapping[str, Any]) -> Result:
-    """Parse the JSON answer of a statement."""
     types = _types(answer)
     rows = [_row(row, types) for row in answer.get("rows", ())]
     return Result(tuple(answer.get("columns", ())), types, rows, int(answer.get("row_count", len(rows))))

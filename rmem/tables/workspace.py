@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial, wraps
 from pathlib import Path
 from threading import local
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
@@ -115,29 +115,19 @@ class Workspace(Closing, Forking):
 
     def __init__(
         self,
-        address: str | Path | None = None,
+        address: str | Path | Engine | None = None,
         *,
         name: str = "default",
         tenant: str | None = None,
         durability: str = "full",
         graph: GraphSource | None = None,
     ) -> None:
-        """`address` is a file (the default one where there is none), `sqlite:///path` or `postgresql://…`. `name` is
-        what stands before the dot in `"workspace"."table"`. `graph` gives the tables `facts` and `entities`."""
-        self._begin(name, _engine(address, tenant or name, durability), graph)
-
-    @classmethod
-    def on(cls, engine: Engine, *, name: str = "default") -> Self:
-        """Create a workspace on an open engine, which is closed with it."""
-        made = cls.__new__(cls)
-        made._begin(name, engine)
-        return made
-
-    def _begin(self, name: str, engine: Engine, graph: GraphSource | None = None) -> None:
-        self.name = name
-        self._graph = graph
-        self._engine = engine
-        self._definitions = Definitions(engine, name, self._run_written)
+        """`address` is a file (the default one where there is none), `sqlite:///path`, `postgresql://…` or an open
+        engine, which is closed with the workspace. `name` is what stands before the dot in `"workspace"."table"`.
+        `graph` gives the tables `facts` and `entities`."""
+        self.name, self._graph = name, graph
+        self._engine = address if isinstance(address, Engine) else _engine(address, tenant or name, durability)
+        self._definitions = Definitions(self._engine, name, self._run_written)
         self.after_fork_in_child()
         watch(self)
         self._parse = lru_cache(_CACHED)(parse)
@@ -325,7 +315,6 @@ class Workspace(Closing, Forking):
     # -- without SQL ----------------------------------------------------------------------------------------
 
     def tables(self) -> list[Table]:
-        """Return all tables, by name."""
         with self._transaction.statement():
             return sorted(self._engine.tables().values(), key=lambda table: table.name)
 

@@ -272,7 +272,6 @@ class PostgresEngine(Engine, Forking):
         self._change(work)
 
     def numbers(self, table: str) -> dict[str, int]:
-        """Return the last number of each serial column of a table."""
         place = self._words.place(table)
         serial = [column.name for column in self.tables()[table].columns if column.serial]
         sql = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%s, %s)::regclass), 0)"

@@ -290,7 +290,6 @@ def erase_moved(connection: Connection, name: str) -> None:
 
 
 def receipts_of(connection: Connection, name: str) -> list[tuple[str, str]]:
-    """Return the receipts of a tenant: keys and values."""
     sql = "SELECT key, value FROM remanence.table_receipts WHERE tenant = %s"
     return list(connection.execute(sql, [name]).fetchall())
 

@@ -431,7 +431,6 @@ class SqliteEngine(Engine):
             self._lock.release()
 
     def numbers(self, table: str) -> dict[str, int]:
-        """Return the last number of each serial column of a table."""
         with self._file.snapshot() as connection:
             return last_numbers(connection, self._physical(connection)[table])
 

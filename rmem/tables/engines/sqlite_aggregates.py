@@ -176,71 +176,47 @@ def single_row() -> Udf:
 # -- what aggregates compute from their rows: AGGREGATES[signature or name](call, rows) -------------------------------
 
 CollectedRows = list[list[Any]]
-Compute = Callable[[FunctionCall, CollectedRows], Any]
-AGGREGATES: dict[str, Compute] = {}
 NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "jsonb_object_agg"})
 
 
-def _aggregate(*keys: str) -> Callable[[Compute], Compute]:
-    def register(function: Compute) -> Compute:
-        AGGREGATES.update(dict.fromkeys(keys, function))
-        return function
-
-    return register
-
-
-@_aggregate("sum(int8)", "sum(numeric)")
 def _sum_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal:
     return reduce(EXACT.add, (Decimal(row[0]) for row in rows), Decimal(0))
 
 
-@_aggregate("sum(float4)")
-def _sum_float(call: FunctionCall, rows: CollectedRows) -> float:
-    return reduce(operator.add, (row[0] for row in rows), 0.0)  # sum() has other roundings
-
-
-@_aggregate("sum(interval)")
-def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval:
-    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True)))
-
-
-@_aggregate("avg(int8)", "avg(numeric)")
 def _avg_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal:
     return divide(_sum_numeric(call, rows), Decimal(len(rows)))
 
 
-@_aggregate("avg(interval)")
-def _avg_interval(call: FunctionCall, rows: CollectedRows) -> Interval:
-    return interval_times(_sum_interval(call, rows), 1 / len(rows))
+def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval:
+    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True)))
 
 
-@_aggregate("string_agg(text, text)")
 def _string_agg(call: FunctionCall, rows: CollectedRows) -> str:
-    parts = [rows[0][0]]
-    for value, separator in rows[1:]:
-        parts += [separator or "", value]
-    return "".join(parts)
+    return rows[0][0] + "".join(f"{separator or ''}{value}" for value, separator in rows[1:])  # type: ignore[no-any-return]
 
 
-@_aggregate("array_agg")
-def _array_agg(call: FunctionCall, rows: CollectedRows) -> list[Any]:
-    return [row[0] for row in rows]
-
-
-@_aggregate("jsonb_agg")
-def _json_agg(call: FunctionCall, rows: CollectedRows) -> list[Any]:
-    return [as_json(row[0], call.takes[0]) for row in rows]
-
-
-@_aggregate("jsonb_object_agg")
-def _json_object_agg(call: FunctionCall, rows: CollectedRows) -> dict[str, Any]:
-    return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
-
-
-@_aggregate("stddev", "variance")
 def _variance(call: FunctionCall, rows: CollectedRows) -> float | None:
     compute = np.std if call.signature.name == "stddev" else np.var
     return float(compute([row[0] for row in rows], ddof=1)) if len(rows) > 1 else None
+
+
+AGGREGATES: dict[str, Callable[[FunctionCall, CollectedRows], Any]] = {
+    "sum(int8)": _sum_numeric,
+    "sum(numeric)": _sum_numeric,
+    "sum(float4)": lambda call, rows: reduce(operator.add, (row[0] for row in rows), 0.0),  # sum() rounds otherwise
+    "sum(interval)": _sum_interval,
+    "avg(int8)": _avg_numeric,
+    "avg(numeric)": _avg_numeric,
+    "avg(interval)": lambda call, rows: interval_times(_sum_interval(call, rows), 1 / len(rows)),
+    "string_agg(text, text)": _string_agg,
+    "array_agg": lambda call, rows: [row[0] for row in rows],
+    "jsonb_agg": lambda call, rows: [as_json(row[0], call.takes[0]) for row in rows],
+    "jsonb_object_agg": lambda call, rows: {
+        json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows
+    },
+    "stddev": _variance,
+    "variance": _variance,
+}
 
 
 # -- OVER (…) --------------------------------------------------------------------------------------------------

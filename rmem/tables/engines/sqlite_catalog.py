@@ -47,9 +47,6 @@ def save(connection: sqlite3.Connection, physical: Physical) -> None:
     bump_version(connection)
 
 
-# -- making ----------------------------------------------------------------------------------------------------
-
-
 def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physical]) -> Physical:
     cursor = connection.execute("INSERT INTO catalogue (name, definition) VALUES (?, '{}')", (table.name,))
     identifier = int(cursor.lastrowid or 0)
@@ -159,9 +156,6 @@ def drop(connection: sqlite3.Connection, physical: Physical) -> None:
     connection.execute("DELETE FROM table_sequences WHERE table_id = ?", (physical.id,))
     connection.execute("DELETE FROM catalogue WHERE id = ?", (physical.id,))
     bump_version(connection)
-
-
-# -- altering --------------------------------------------------------------------------------------------------
 
 
 def alter(

@@ -15,7 +15,6 @@ _PLAIN = ("int2", "int4", "int8", "numeric", "bool", "text", "jsonb")
 
 
 def as_json(value: Any, kind: str) -> Any:
-    """Convert a plain value of any type to JSON."""
     if value is None or kind in _PLAIN:
         return value
     if is_array(kind):

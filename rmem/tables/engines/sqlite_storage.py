@@ -65,7 +65,6 @@ def collation(kind: str) -> str:
 
 
 def column_type(kind: str) -> str:
-    """Return the SQLite type of a column."""
     if kind in ("int2", "int4", "int8", "bool", "timestamptz", "timestamp", "date", "time"):
         return "INTEGER"
     if kind in ("float4", "float8"):
@@ -78,7 +77,6 @@ def text_sql(text: str) -> str:
 
 
 def literal_sql(stored: Any) -> str:
-    """Write a stored value as an SQL literal."""
     if stored is None:
         return "NULL"
     if isinstance(stored, bytes):
@@ -208,7 +206,6 @@ def result_reader(kind: str) -> Callable[[Any], Any] | None:
 
 
 def stored_value(value: Any, kind: str) -> Stored:
-    """Convert a caller's value to its stored form."""
     return None if value is None else writer(kind)(fit(value, kind))
 
 

@@ -78,9 +78,6 @@ def _nearest(value: float) -> float:
     return round(value * 1e6) / 1e6
 
 
-# -- fields ----------------------------------------------------------------------------------------------------
-
-
 _CLOCK_FIELDS = ("hour", "minute", "second")
 _DATE_FIELDS: dict[str, Callable[[dt.date], int]] = {
     "year": lambda day: day.year,
@@ -136,8 +133,6 @@ def _interval_field(name: str, value: Interval) -> Decimal:
 for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
     native(f"extract({_kind})")(partial(field, kind=_kind))
 
-
-# -- truncating ------------------------------------------------------------------------------------------------
 
 _UNITS = ("year", "month", "day", "hour", "minute", "second")
 _FIRST = (("month", 1), ("day", 1), ("hour", 0), ("minute", 0), ("second", 0), ("microsecond", 0))

@@ -34,14 +34,12 @@ def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
 
 
 def assign(compiler: Compiler, node: exp.Expression, column: Column) -> str:
-    """Compile a value for a column."""
     if "default" in node.meta:
         return default_sql(compiler, column)
     return compiler.expressions.assign_sql(node, NAMES[column.type.kind], column.type, column.name)
 
 
 def default_sql(compiler: Compiler, column: Column) -> str:
-    """Compile the default of a column."""
     if column.serial:
         assert compiler.target is not None
         return f"rmem_nextval('{compiler.target.columns[column.name]}/{NAMES[column.type.kind]}')"
@@ -169,8 +167,6 @@ def _fit(write: Callable[[Any], Any], column: Column, value: Any) -> Any:
     return fit_limits(write(value), column.type, column.name)
 
 
-# -- the numbers of serial columns: none is given again, whichever rows are deleted -----------------------------------
-
 _READ = 'SELECT "column", last FROM table_sequences WHERE table_id = ?'
 _SAVE = (
     'INSERT INTO table_sequences (table_id, "column", last) VALUES (?, ?, ?) '
@@ -179,7 +175,6 @@ _SAVE = (
 
 
 def last_numbers(connection: sqlite3.Connection, physical: Physical) -> dict[str, int]:
-    """Return the last number of each serial column of a table."""
     names = {stored: name for name, stored in physical.columns.items()}
     found = connection.execute(_READ, (physical.id,))
     return {names[stored]: last for stored, last in found if stored in names}

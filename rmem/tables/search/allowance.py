@@ -29,7 +29,6 @@ class Allowance:
         self._held: dict[Droppable, int] = {}  # with their bytes; the last is the one used last
 
     def bound(self, most: int) -> None:
-        """Change the limit."""
         self._most = most
 
     def use(self, used: Sequence[Droppable]) -> None:

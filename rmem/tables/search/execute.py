@@ -69,7 +69,6 @@ class StatementRun:
         return StatementPlan(tree, self.parameters, search.scores, candidates, left(), self.max_rows, self.max_bytes)
 
     def _run_inner(self, query: exp.Expression) -> Result:
-        """Run a query inside an operator."""
         bound = BoundStatement(query, self.bound.catalogue, plan_search(query))
         return StatementRun(self.engine, self.indexes, bound, self.parameters).result()
 

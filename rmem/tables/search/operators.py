@@ -169,11 +169,8 @@ def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
             return -value
     if isinstance(node, exp.Array):
         return [constant(part, parameters) for part in node.expressions]
-    if isinstance(node, exp.Parameter | exp.Placeholder) and node.name.isdecimal():
-        number = int(node.name)
-        if not 1 <= number <= len(parameters):
-            raise SqlError(f"parameter ${number} has no value: {len(parameters)} were given")
-        return parameters[number - 1]
+    if isinstance(node, exp.Parameter):
+        return parameters[int(node.name) - 1]
     raise _NotConstant
 
 
@@ -188,7 +185,7 @@ def number(node: exp.Expr, parameters: Sequence[Any]) -> float | None:
     try:
         value = constant(node, parameters)
         return None if isinstance(value, bool) else float(value)
-    except (_NotConstant, SqlError, TypeError, ValueError):
+    except (_NotConstant, TypeError, ValueError):
         return None
 
 

@@ -238,7 +238,6 @@ class HybridScores(SearchScores):
         return self._fused_at(at, held, cosines), self._share_of_error(margin)
 
     def _share_of_error(self, error: float) -> float:
-        """Convert an error of a cosine to one of the score."""
         words, vector = self._weights
         return error / 2 * vector / (words + vector)
 

@@ -77,7 +77,6 @@ class Slots:
 
     @property
     def rows(self) -> RowNumbers:
-        """Return the row of each slot, dead or live."""
         return self._rows.array
 
     @property
@@ -94,7 +93,6 @@ class Slots:
 
     @property
     def prints(self) -> Prints:
-        """Return the fingerprint of each slot."""
         return self._prints.array
 
     def find_unchanged(self, rows: RowNumbers, prints: Prints) -> npt.NDArray[np.bool_]:

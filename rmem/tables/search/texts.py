@@ -153,7 +153,6 @@ class TextColumn:
         return sizes == {(segment.rows,)} and sound_postings(segment.arrays, "terms", segment.rows)
 
     def texts(self) -> TextSnapshot:
-        """Return a snapshot of all texts."""
         with self.lock:
             if self._unread:
                 self.read()

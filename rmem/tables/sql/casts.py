@@ -36,7 +36,6 @@ def float_text(value: float, *, single: bool = False) -> str:
 
 
 def text_of(value: Any, kind: str) -> str:
-    """Convert a plain value to text."""
     if kind == "bool":
         return "true" if value else "false"
     if is_array(kind):
@@ -78,9 +77,6 @@ def _array_item(item: Any, kind: str) -> str:
         inner = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{inner}"'
     return text
-
-
-# -- casts -----------------------------------------------------------------------------------------------------
 
 
 def round_half_up(value: Decimal, scale: int) -> Decimal:

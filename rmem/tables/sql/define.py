@@ -57,7 +57,6 @@ def create_statement(name: str, columns: Mapping[str, str]) -> exp.Create:
 
 
 def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """Return the table that a CREATE TABLE describes."""
     schema = tree.this
     if not isinstance(schema, exp.Schema):
         raise SqlError("CREATE TABLE needs columns: CREATE TABLE t (id BIGINT, …)")
@@ -78,8 +77,6 @@ def check_properties(tree: exp.Create) -> None:
 
 
 class Builder:
-    """Builds a table from its definition."""
-
     def __init__(self, name: str, catalogue: Mapping[str, Table], workspace: str) -> None:
         self.name = name
         self.catalogue = catalogue
@@ -212,7 +209,6 @@ def default_text(node: exp.Expression, column: Column) -> str | None:
 
 
 def bind_value(words: str, column: Column) -> exp.Expression:
-    """Bind a default."""
     from .statements import check_assignable
 
     tree = parse(f"SELECT {words}").tree
@@ -298,7 +294,6 @@ def reference_of(
 
 
 def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Index:
-    """Return the index that a CREATE INDEX describes."""
     only(tree, "this", "kind", "exists", "unique")
     node = tree.this
     only(node, "this", "table", "params")
@@ -362,7 +357,6 @@ def _resolve_search_index(
 
 
 def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """Return the table after an ALTER TABLE."""
     actions = tree.args["actions"]
     dropped = {
         fold_name(node.this) for action in actions if isinstance(action, exp.Drop) for node in action.args["tables"]

@@ -58,7 +58,6 @@ class Parameters:
 
 
 def number_parameters(tree: exp.Expression) -> Parameters:
-    """Number every parameter of a tree."""
     placed = list(tree.find_all(exp.Parameter))
     named = [node for node in tree.find_all(exp.Placeholder) if isinstance(node, exp.Placeholder)]
     if any(not node.name or node.args.get("jdbc") for node in named):
@@ -85,26 +84,26 @@ def check_value(value: Any, name: str) -> Any:
     """Check a parameter value and convert it to plain Python."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str, bytes, UUID, dt.date, dt.time, dt.timedelta)):
-        if isinstance(value, str):
-            check_text(value, f"parameter {name}")
-        return value
-    if isinstance(value, float):
-        if math.isnan(value):
-            raise SqlError(f"parameter {name} is NaN; use NULL for a value that is not known")
-        return value
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            raise SqlError(f"parameter {name} must be a finite number, got {value}")
-        return value
-    if isinstance(value, (list, tuple, dict, np.ndarray)):
-        return value
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
-    raise SqlError(
-        f"parameter {name} must be a number, text, bool, bytes, date, time, UUID, list, dict or None, "
-        f"got {type(value).__name__}"
-    )
+    if isinstance(value, str):
+        check_text(value, f"parameter {name}")
+    elif isinstance(value, float) and math.isnan(value):
+        raise SqlError(f"parameter {name} is NaN; use NULL for a value that is not known")
+    elif isinstance(value, Decimal) and not value.is_finite():
+        raise SqlError(f"parameter {name} must be a finite number, got {value}")
+    elif not isinstance(value, _CLASSES):
+        raise SqlError(
+            f"parameter {name} must be a number, text, bool, bytes, date, time, UUID, list, dict or None, "
+            f"got {type(value).__name__}"
+        )
+    return value
+
+
+_CLASSES = (
+    *(int, float, Decimal, bytes, UUID, dt.date, dt.time, dt.timedelta, list, tuple, dict, np.ndarray),
+    type(None),
+)
 
 
 def parameter_type(value: Any) -> str:

@@ -38,7 +38,6 @@ class Prepared:
 
 
 def parse(sql: str) -> Prepared:
-    """Parse exactly one statement."""
     if not isinstance(sql, str):
         raise SqlError(f"sql must be a text, got {type(sql).__name__}")
     if len(sql) > MAX_LENGTH:
@@ -79,7 +78,6 @@ def _tokens(sql: str) -> list[Token]:
 
 
 def split(sql: str) -> list[str]:
-    """Split a script at `;`."""
     ends = [token.start for token in _tokens(sql) if token.token_type == TokenType.SEMICOLON]
     parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
     found = [part.strip() for part in parts if Dialect().tokenize(part)]

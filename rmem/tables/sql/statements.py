@@ -52,7 +52,6 @@ def _target(binder: Binder, node: exp.Expression, scope: NameScope) -> tuple[Tab
 
 
 def _bind_value(binder: Binder, node: exp.Expression, scope: NameScope, table: Table, column: str) -> None:
-    """Bind a value for a column."""
     found = table.column(column)
     if found is None:
         raise missing_column(column, table)
@@ -87,9 +86,6 @@ def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> B
         if column.table in inner:
             raise unsupported(f"RETURNING {column.name} of a joined table")
     return columns
-
-
-# -- INSERT ----------------------------------------------------------------------------------------------------
 
 
 def _insert(binder: Binder, tree: exp.Insert) -> BoundColumns:
@@ -224,9 +220,6 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: NameScope, 
         pair.meta["column"] = name
         done.append(pair)
     return done
-
-
-# -- UPDATE and DELETE -----------------------------------------------------------------------------------------
 
 
 def _change(binder: Binder, tree: exp.Update | exp.Delete) -> BoundColumns:

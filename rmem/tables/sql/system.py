@@ -60,7 +60,6 @@ def _indexes(table: Table) -> list[Index]:
 
 
 def definition(index: Index, workspace: str) -> str:
-    """Return the CREATE INDEX statement of an index."""
     unique = "UNIQUE " if index.unique else ""
     method = "deeplake_index" if index.method == "search" else index.method
     columns = ", ".join(_quote(column) for column in index.columns)

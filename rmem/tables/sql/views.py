@@ -18,7 +18,6 @@ from .scope import check_name, fold_name, only, table_name
 
 
 def view_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """Return the view that a CREATE VIEW describes."""
     only(tree, "this", "kind", "expression", "replace")
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     name = check_name(table_name(schema.this if schema else tree.this, workspace), "view")
