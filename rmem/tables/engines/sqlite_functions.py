@@ -101,8 +101,10 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[Statement
                 check()
                 if entry.strict and None in arguments:
                     return None
-                pairs = zip(readers, arguments, strict=True)
-                values = arguments if plain else [None if item is None else read(item) for read, item in pairs]
+                values: Sequence[Any] = arguments
+                if not plain:
+                    pairs = zip(readers, arguments, strict=True)
+                    values = [None if item is None else read(item) for read, item in pairs]
                 result = run(kinds, *values) if entry.kinds else run(*values)
                 return None if result is nothing else write(result)
             except (RemanenceError, TimeoutError) as error:

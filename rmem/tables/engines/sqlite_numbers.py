@@ -44,7 +44,9 @@ def _quotient(left: int, right: int) -> int:
 
 
 def _remainder(left: int, right: int) -> int:
-    return left - right * _quotient(left, right)
+    if right == 0:
+        raise SqlError(ZERO)
+    return abs(left) % abs(right) if left >= 0 else -(abs(left) % abs(right))
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}

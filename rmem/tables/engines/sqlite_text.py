@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from itertools import islice
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
@@ -151,9 +150,12 @@ def _compile(text: str, flags: int, pattern: str) -> Any:
 
 def matches(pattern: str, text: str, flags: str = "") -> list[Any]:
     """Return the first match, or all if the flags say so."""
+    compiled, seconds = expression(pattern, flags), left() or LONGEST
     try:
-        found = expression(pattern, flags).finditer(text, timeout=left() or LONGEST, concurrent=True)
-        return list(found if "g" in flags else islice(found, 1))
+        if "g" in flags:
+            return list(compiled.finditer(text, timeout=seconds, concurrent=True))
+        found = compiled.search(text, timeout=seconds, concurrent=True)
+        return [] if found is None else [found]
     except TimeoutError:
         raise StatementTimeoutError("a regular expression took too long; the statement was stopped") from None
 
