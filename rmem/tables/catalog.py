@@ -110,7 +110,6 @@ class Table:
 
 
 def quote_identifier(name: str) -> str:
-    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

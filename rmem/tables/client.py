@@ -88,7 +88,6 @@ class Client(Closing):
             self._tables = Workspace(file, name=self.workspace, graph=known)
 
     def _graph(self, file: str | Path) -> Graph:
-        """Return the graph of the memories in the same file."""
         from ..brain import Brain
 
         if self._brain is None:
@@ -187,7 +186,6 @@ class Client(Closing):
         return sorted(table.name for table in self._tables.tables() if table.view is None)
 
     def list_views(self) -> list[str]:
-        """Return the names of the views."""
         return sorted(table.name for table in self._tables.tables() if table.view is not None)
 
     def describe_table(self, name: str) -> dict[str, dict[str, Any]]:

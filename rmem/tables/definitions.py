@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from graphlib import CycleError
 from typing import TypeVar
 
@@ -27,26 +27,23 @@ class Definitions:
     def __init__(self, engine: Engine, workspace: str, run: Callable[[exp.Expression], Result]) -> None:
         self._engine, self._workspace, self._run = engine, workspace, run
 
-    def run(self, tree: exp.Expression, sql: str) -> Result:
-        """Run one DDL statement; `sql` is its text."""
+    def run(self, tree: exp.Expression) -> Result:
         kind = kind_of(tree)
         match tree, kind:
             case exp.Create(), "CREATE TABLE":
                 return self._create_table(tree)
             case exp.Create(), "CREATE VIEW":
-                return self._change(lambda catalogue: self._create_view(tree, sql, catalogue))
+                return self._change(lambda catalogue: self._create_view(tree, catalogue))
             case exp.Drop(), "DROP TABLE" | "DROP VIEW":
-                only(tree, *_DROPPED)
-                nodes = [node for node in tree.args.get("tables") or [tree.this] if isinstance(node, exp.Table)]
+                nodes = [node for node in _dropped(tree) if isinstance(node, exp.Table)]
                 names = [table_name(node, self._workspace) for node in nodes]
                 self.drop(names, str(tree.args["kind"]), bool(tree.args.get("exists")))
                 return Result()
             case exp.Drop(), "DROP INDEX":
-                only(tree, *_DROPPED)
-                names = [fold_name(node.this) for node in tree.args.get("tables") or [tree.this]]
-                self.drop_indexes(names, bool(tree.args.get("exists")))
+                self.drop_indexes([fold_name(node.this) for node in _dropped(tree)], bool(tree.args.get("exists")))
                 return Result()
             case exp.Alter(), "ALTER TABLE":
+                only(tree, "this", "kind", "exists", "actions")
                 return self._change(lambda catalogue: self._alter(tree, catalogue))
             case exp.TruncateTable(), _:
                 return self._truncate(tree)
@@ -107,8 +104,8 @@ class Definitions:
 
         return self._change(drop)
 
-    def _create_view(self, tree: exp.Create, sql: str, catalogue: dict[str, Table]) -> Result:
-        view = views.view_of(tree, sql, catalogue, self._workspace)
+    def _create_view(self, tree: exp.Create, catalogue: dict[str, Table]) -> Result:
+        view = views.view_of(tree, catalogue, self._workspace)
         if view.name in catalogue:
             views.check_altered(view, catalogue, self._workspace)
             self._engine.drop_table(view.name)
@@ -128,7 +125,11 @@ class Definitions:
                 if found != kind:
                     raise SqlError(f'"{name}" is not a {kind.lower()}; use DROP {found}')
             views.check_unused(set(known), catalogue, self._workspace)
-            _check_unreferenced(known, catalogue)
+            for other in catalogue.values():
+                used = {reference.table for reference in other.references}.intersection(known)
+                if used and other.name not in known:
+                    what = f'cannot drop table "{used.pop()}" because table "{other.name}" refers to it'
+                    raise ConstraintError(f"{what}; drop that one first")
             try:
                 ordered = parents_first(catalogue[name] for name in known)
             except CycleError:
@@ -165,16 +166,9 @@ class Definitions:
         return self._engine.run_in_transaction(emptied) if len(tree.expressions) > 1 else emptied()
 
 
-_DROPPED = ("this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
-
-
-def _check_unreferenced(names: Sequence[str], catalogue: Mapping[str, Table]) -> None:
-    """Refuse to drop a table that a remaining one refers to."""
-    for other in catalogue.values():
-        used = {reference.table for reference in other.references}.intersection(names)
-        if used and other.name not in names:
-            what = f'cannot drop table "{used.pop()}" because table "{other.name}" refers to it'
-            raise ConstraintError(f"{what}; drop that one first")
+def _dropped(tree: exp.Drop) -> list[exp.Expr]:
+    only(tree, "this", "tables", "kind", "exists", "cascade", "restrict", "expressions")
+    return tree.args.get("tables") or [tree.this]
 
 
 def retry_if_stale(run: Callable[[], T]) -> T:

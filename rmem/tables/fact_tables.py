@@ -4,7 +4,7 @@ a fact holds, so a statement that names them gets their rows as a parameter."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -65,18 +65,13 @@ def add_queries(tree: exp.Expression, names: tuple[str, ...], first: int, worksp
 
 def rows_of(name: str, graph: Graph) -> str:
     """Return the rows of one of these tables as JSON."""
-    found = list(islice(_facts(graph) if name == "facts" else _entities(graph), MOST + 1))
+    rows: Iterable[dict[str, Any]]
+    if name == "entities":
+        rows = ({"name": entity, "facts": count} for entity, count in graph.entities(limit=MOST + 1))
+    else:
+        facts = graph.all_facts(history=True, likely=True)
+        rows = ({**fact.to_dict(), "memory": fact.memory_id} for fact in facts)
+    found = [{column: row[column] for column in COLUMNS[name]} for row in islice(rows, MOST + 1)]
     if len(found) > MOST:
         raise TooManyRowsError(f'"{name}" has more than {MOST:,} rows, too many for SQL; ask the graph instead')
     return json.dumps(found)
-
-
-def _facts(graph: Graph) -> Iterator[dict[str, Any]]:
-    for fact in graph.all_facts(history=True, likely=True):
-        fields = {**fact.to_dict(), "memory": fact.memory_id}
-        yield {column: fields[column] for column in COLUMNS["facts"]}
-
-
-def _entities(graph: Graph) -> Iterator[dict[str, Any]]:
-    for name, count in graph.entities(limit=MOST + 1):
-        yield {"name": name, "facts": count}

@@ -138,13 +138,9 @@ def _pdf(path: Path, raw: bytes, size: int, overlap: int) -> Iterator[Chunk]:
     if not any(page.strip() for page in pages):
         raise _wrong(path, "holds no text; a scan must be read by text recognition first")
     for number, page in enumerate(pages, 1):
-        for piece in chunks(_sound(page), size, overlap):
+        # NULs and lone surrogates, which PDFs contain, are accepted by no store.
+        for piece in chunks(page.replace("\0", "").encode("utf-8", "replace").decode(), size, overlap):
             yield Chunk(piece, {"page": number})
-
-
-def _sound(text: str) -> str:
-    """Remove NULs and lone surrogates, which PDFs contain and no store accepts."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _wrong(path: Path, what: str) -> InputError:

@@ -94,10 +94,8 @@ def normalize_columns(
 
 
 def _values(name: str, values: Any) -> list[Any]:
-    if isinstance(values, np.ndarray) and values.ndim == 0:
-        raise checks.refuse(f"data[{name!r}]", "a list of values, one for each row", values)
-    plain = isinstance(values, str | bytes | bytearray | Mapping | set | frozenset)
-    if plain or not isinstance(values, Iterable):
+    single = isinstance(values, str | bytes | bytearray | Mapping | set | frozenset)
+    if single or not isinstance(values, Iterable) or (isinstance(values, np.ndarray) and values.ndim == 0):
         raise checks.refuse(f"data[{name!r}]", "a list of values, one for each row", values)
     return list(values)
 
@@ -174,10 +172,8 @@ def _common_kind(name: str, kinds: Mapping[Kind, int], values: Sequence[Any]) ->
     for together, wider in _WIDER:
         if together >= kinds.keys():
             return wider
-    kinds_found = " and ".join(
-        f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2]
-    )
-    raise InputError(f"{name} must hold values of one type, got {kinds_found}; say in schema what it is", field=name)
+    found = " and ".join(f"{kind.value} (row {row}: {shown(values[row])})" for kind, row in list(kinds.items())[:2])
+    raise InputError(f"{name} must hold values of one type, got {found}; say in schema what it is", field=name)
 
 
 def _common_dimension(name: str, values: Sequence[Any]) -> int:
@@ -225,12 +221,16 @@ class _Changed(Exception):
 def _write_once(
     workspace: Workspace, table: str, ready: NormalizedColumns, indexes: Mapping[str, str]
 ) -> dict[str, Any]:
+    from .sql.define import create_statement, table_of
+
     known = _find_table(workspace, table)
     if known is not None and known.view is not None:
         raise SqlUnsupportedError(f'"{table}" is a view; ingest into the tables that it reads')
     columns = ({} if "id" in ready.columns else KEY) | _types(ready) if known is None else {}
-    target = _plan_table(table, columns) if known is None else known
-    if known is not None:
+    if known is None:
+        target = table_of(create_statement(table, columns), {}, "")  # the table that these columns will create
+    else:
+        target = known
         _fits(known, ready)
     names, rows = _rows_for(target, ready)  # which takes a while, so not while others wait for the transaction
 
@@ -255,16 +255,9 @@ def _find_table(workspace: Workspace, table: str) -> Table | None:
     return next((known for known in workspace.tables() if known.name == table), None)
 
 
-def _plan_table(name: str, columns: Mapping[str, str]) -> Table:
-    """Return the table that these columns will create."""
-    from .sql.define import create_statement, table_of
-
-    return table_of(create_statement(name, columns), {}, "")
-
-
 def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """Return column names and rows that fit a table; arrays become lists for JSON columns."""
-    from .sql.bulk_rows import check_columns
+    from .sql.literals import check_columns
 
     columns = dict(ready.columns)
     for column in table.columns:
@@ -276,13 +269,8 @@ def _rows_for(table: Table, ready: NormalizedColumns) -> tuple[Sequence[str], Se
 
 def index_name(table: str, columns: str | Sequence[str], kind: str) -> str:
     """Return a default index name: equal for equal columns, and never too long."""
-    parts = (
-        table,
-        *((columns,) if isinstance(columns, str) else columns),
-        *(() if kind == "search" else (kind,)),
-        "idx",
-    )
-    name = "_".join(parts)
+    parts = [table, *([columns] if isinstance(columns, str) else columns), *([] if kind == "search" else [kind])]
+    name = "_".join([*parts, "idx"])
     if len(name.encode()) <= _LONGEST_NAME:
         return name
     return f"{name.encode()[:40].decode(errors='ignore')}_{sha256(name.encode()).hexdigest()[:12]}_idx"
@@ -293,9 +281,8 @@ def index_statement(table: str, columns: str | Sequence[str], kind: str, name: s
     several = [columns] if isinstance(columns, str) else list(columns)
     unique = "UNIQUE " if kind == "unique" else ""
     method = "" if kind in ("btree", "unique") else " USING deeplake_index"
-    option = (
-        "" if kind in ("search", "btree", "unique") else f" WITH (index_type = '{kind.replace(chr(39), chr(39) * 2)}')"
-    )
+    quoted = kind.replace("'", "''")
+    option = "" if kind in ("search", "btree", "unique") else f" WITH (index_type = '{quoted}')"
     names = ", ".join(quote_name(column) for column in several)
     return f"CREATE {unique}INDEX IF NOT EXISTS {quote_name(name)} ON {quote_name(table)}{method} ({names}){option}"
 

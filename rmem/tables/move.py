@@ -70,7 +70,7 @@ class TableMove:
     def __init__(self, old: SqliteEngine | PostgresEngine, new: PostgresEngine, *, replace: bool = False) -> None:
         self._old, self._new = old, new
         self._replaced: list[Table] | None = [] if replace else None
-        self._source, self._target = Workspace.on(old), Workspace.on(new)
+        self._source, self._target = Workspace(old), Workspace(new)
         try:
             tables = self._source.tables()
             if self._replaced is not None:
@@ -117,11 +117,7 @@ class TableMove:
         """Drop what differs: views first, and tables before those that they reference."""
         gone = self._replaced or []
         names = {table.name for table in gone}
-        referring = [
-            table
-            for table in self._target.tables()
-            if not table.view and {other.table for other in table.references} & names
-        ]
+        referring = [t for t in self._target.tables() if names & {other.table for other in t.references}]
         both = {table.name: table for table in (*gone, *referring) if not table.view}
         self._left = [left._replace(there=left.there and left.table.name not in both) for left in self._left]
         for table in [*(other for other in gone if other.view), *reversed(parents_first(both.values()))]:
@@ -144,12 +140,12 @@ class TableMove:
 
     def _has_view(self, view: Table) -> bool:
         there = self._new.tables().get(view.name)
-        if there not in (None, view) and self._replaced is not None:
-            self._replaced.append(there)
-            return False
-        if there not in (None, view):
+        if there is None or there == view:
+            return there is not None
+        if self._replaced is None:
             raise ConfigError(f"the target has something else called {view.name!r}; nothing was written")
-        return there is not None
+        self._replaced.append(there)
+        return False
 
     def _copy_table(self, table: Table, on_progress: Progress) -> str:
         read = Checksum()
@@ -173,10 +169,7 @@ class TableMove:
         return str(read)
 
     def _sum(self, side: Workspace, table: Table) -> Checksum:
-        found = Checksum()
-        for rows in self._rows(side, table):
-            found.add(_hashable_rows(table, rows))
-        return found
+        return Checksum().add(row for rows in self._rows(side, table) for row in _hashable_rows(table, rows))
 
     @staticmethod
     def _rows(side: Workspace, table: Table) -> Iterator[list[tuple[Any, ...]]]:

@@ -34,7 +34,9 @@ class RemoteWorkspace:
 
     def __init__(self, api_url: str, token: str | None, name: str, *, org_id: str | None = None, timeout: float = 30):
         self.name = name
-        self._token = _check_token(token)
+        if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
+            raise ConfigError("the token holds characters that no token has (not shown); copy it again")
+        self._token = token
         self._org = org_id or organisation_of(self._token)
         self._timeout = timeout
         self._link = Link(api_url, timeout)
@@ -48,7 +50,7 @@ class RemoteWorkspace:
     def query(self, sql: str, params: Params = None, *, timeout: float | None = None) -> Result:
         """Run a statement. Rows are requested as a stream, which has no row limit."""
         if isinstance(sql, str) and _ROWS.match(sql):
-            return next(self._stream_batches(sql, params, _WHOLE, timeout))
+            return next(self.stream(sql, params, batch_size=_WHOLE, timeout=timeout))
         return result_of(
             self._json("POST", "/query", _statement(sql, params, timeout), write=_writes(sql), patience=timeout)
         )
@@ -56,9 +58,6 @@ class RemoteWorkspace:
     def stream(
         self, sql: str, params: Params = None, *, batch_size: int = 1000, timeout: float | None = None
     ) -> Iterator[Result]:
-        return self._stream_batches(sql, params, batch_size, timeout)
-
-    def _stream_batches(self, sql: str, params: Params, batch_size: int, timeout: float | None) -> Iterator[Result]:
         """Parse a stream: a line of columns, a line per row, and a final count that reveals a broken answer."""
         body = _statement(sql, params, timeout)
         headers = self._headers(NDJSON, body, _writes(sql))
@@ -186,7 +185,6 @@ def _line(answer: HttpAnswer) -> Any:
 
 
 def result_of(answer: Mapping[str, Any]) -> Result:
-    """Parse the JSON answer of a statement."""
     types = _types(answer)
     rows = [_row(row, types) for row in answer.get("rows", ())]
     return Result(tuple(answer.get("columns", ())), types, rows, int(answer.get("row_count", len(rows))))
@@ -207,13 +205,11 @@ def type_from(name: str | None) -> Type | None:
     if kind is None or name is None:
         return None
     limits = [int(number) for number in re.findall(r"\d+", name.partition("(")[2])]
-    if kind is Kind.VECTOR and limits:
-        return Type(kind, dimension=limits[0])
-    if kind is Kind.TEXT and limits:
-        return Type(kind, length=limits[0])
-    if kind is Kind.NUMERIC and limits:
-        return Type(kind, precision=limits[0], scale=limits[1] if len(limits) > 1 else 0)
-    return Type(kind)
+    named = _LIMITS.get(kind, ()) if limits else ()
+    return Type(kind, **dict(zip(named, [*limits, 0], strict=False)))
+
+
+_LIMITS = {Kind.VECTOR: ("dimension",), Kind.TEXT: ("length",), Kind.NUMERIC: ("precision", "scale")}
 
 
 def _table(entry: Mapping[str, Any]) -> Table:
@@ -254,9 +250,3 @@ def organisation_of(token: str | None) -> str | None:
     except (IndexError, ValueError, AttributeError):
         return None
     return found if isinstance(found, str) and found else None
-
-
-def _check_token(token: str | None) -> str | None:
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
-        raise ConfigError("the token holds characters that no token has (not shown); copy it again")
-    return token

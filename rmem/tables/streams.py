@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, overload
 
@@ -68,13 +69,8 @@ def arrow_reader(results: Iterable[Result]) -> Any:
     schema = pa.schema([pa.field(name, arrow) for name, (arrow, _) in zip(first.columns, fields, strict=True)])
     forms = [form for _, form in fields]
 
-    def batches() -> Iterator[Any]:
-        result: Result | None = first
-        while result is not None:
-            yield _batch(pa, schema, forms, result.rows)
-            result = next(source, None)
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    batches = (_batch(pa, schema, forms, result.rows) for result in chain([first], source))
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _batch(pa: Any, schema: Any, forms: Sequence[Callable[[Any], Any] | None], rows: list[tuple[Any, ...]]) -> Any:
@@ -137,10 +133,8 @@ def csv_texts(results: Iterable[Result], delimiter: str = ",") -> Iterator[str]:
         text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
         return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
 
-    begun = False
-    for result in results:
-        rows = result.rows if begun or not result.columns else [result.columns, *result.rows]
-        begun = True
+    for number, result in enumerate(results):
+        rows = result.rows if number or not result.columns else [result.columns, *result.rows]
         if rows:
             yield "".join(delimiter.join(map(cell, row)) + "\n" for row in rows)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -30,11 +31,12 @@ def to_json(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else _float_text(value)
+        return value if math.isfinite(value) else str(value).replace("inf", "Infinity").replace("nan", "NaN")
     if isinstance(value, list | tuple):
-        # Most lists are vectors: if the sum is finite, all numbers are.
-        if value and type(value[0]) is float and _all_finite(value):
-            return list(value)
+        if value and type(value[0]) is float:  # most lists are vectors: if the sum is finite, all numbers are
+            with suppress(TypeError, ValueError, OverflowError):
+                if math.isfinite(math.fsum(value)):
+                    return list(value)
         return [to_json(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
@@ -121,15 +123,13 @@ def parameters_to_json(params: Sequence[Any] | Mapping[str, Any] | None) -> dict
     """Convert parameters for a request: `params`, and `param_types` for what JSON cannot express."""
     if params is None:
         return {}
-    if isinstance(params, Mapping):
-        types = {name: kind.value for name, value in params.items() if (kind := _not_in_json(value))}
-        body: dict[str, Any] = {
-            "params": {name: pack_vector(value) or to_json(value) for name, value in params.items()}
-        }
-        return body | ({"param_types": types} if types else {})
-    kinds = [_not_in_json(value) for value in params]
-    body = {"params": [pack_vector(value) or to_json(value) for value in params]}
-    return body | ({"param_types": [kind and kind.value for kind in kinds]} if any(kinds) else {})
+    values = list(params.values() if isinstance(params, Mapping) else params)
+    sent = [pack_vector(value) or to_json(value) for value in values]
+    types = [kind and kind.value for kind in map(_not_in_json, values)]
+    if not isinstance(params, Mapping):
+        return {"params": sent} | ({"param_types": types} if any(types) else {})
+    named = {name: type for name, type in zip(params, types, strict=True) if type}
+    return {"params": dict(zip(params, sent, strict=True))} | ({"param_types": named} if named else {})
 
 
 def parameters_from_json(params: Any, types: Any = None) -> list[Any] | dict[str, Any] | None:
@@ -176,17 +176,6 @@ def _kind_of_list(values: Sequence[Any]) -> Kind | None:
         return Kind.VECTORS if inner <= {Kind.VECTOR, Kind.INTEGERS} else Kind.JSONB
     present = kinds - {type(None)}
     return None if not present else Kind.TEXTS if present == {str} else Kind.JSONB
-
-
-def _all_finite(numbers: Sequence[Any]) -> bool:
-    try:
-        return math.isfinite(math.fsum(numbers))
-    except (TypeError, ValueError, OverflowError):  # not all numbers, or no finite sum: looked at one by one
-        return False
-
-
-def _float_text(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _interval_text(value: timedelta) -> str:

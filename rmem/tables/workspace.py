@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, partial, wraps
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from threading import local
+from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
@@ -33,16 +35,70 @@ from .search.indexes import SearchIndexes
 from .search.plan import plan_search
 from .sql import define
 from .sql.bind import Binder
-from .sql.bulk_rows import check_columns
 from .sql.expression_types import result_type
+from .sql.literals import check_columns
 from .sql.parameters import shape
-from .sql.parse import Cache, Prepared, kind_of, parse, target_tables
+from .sql.parse import Prepared, kind_of, parse, target_tables
 from .sql.scope import base_table, known_table
 from .sql.statements import bind_statement
-from .transactions import Transaction, counts_as_write
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+_CACHED, _LONGEST_CACHED = 512, 20_000  # statements, since parsing takes longer than running most; characters of one
+_SHAPES = 64  # types of parameters for which one statement is kept bound
+
+
+class Transaction(local):
+    """The transaction of the current thread."""
+
+    is_open = False
+    wrote = False
+    failed = False
+
+    @contextmanager
+    def begin(self) -> Iterator[None]:
+        self.is_open, self.wrote, self.failed = True, False, False
+        try:
+            yield
+            if self.failed:
+                raise SqlError("a statement of this transaction failed, so nothing of it was written")
+        finally:
+            self.is_open = False
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Run one statement. After a failed one no other can follow, as in PostgreSQL."""
+        if not self.is_open:
+            yield
+            return
+        if self.failed:
+            raise SqlError("an earlier statement of this transaction failed; leave the transaction and begin again")
+        try:
+            yield
+        except BaseException:
+            self.failed = True
+            raise
+
+    def check_search(self) -> None:
+        """Refuse a search after a write: search indexes see only committed rows."""
+        if self.wrote:
+            raise SqlUnsupportedError(
+                "a search would not find what this transaction wrote; search before its first write, or after its end"
+            )
+
+
+def counts_as_write(method: F) -> F:
+    """Decorate a workspace method that counts as a writing statement."""
+
+    @wraps(method)
+    def run(self: Any, *given: Any, **options: Any) -> Any:
+        with self._transaction.statement():
+            result = method(self, *given, **options)
+            self._transaction.wrote = True
+            return result
+
+    return cast("F", run)
 
 
 def _bind(
@@ -59,33 +115,22 @@ class Workspace(Closing, Forking):
 
     def __init__(
         self,
-        address: str | Path | None = None,
+        address: str | Path | Engine | None = None,
         *,
         name: str = "default",
         tenant: str | None = None,
         durability: str = "full",
         graph: GraphSource | None = None,
     ) -> None:
-        """`address` is a file (the default one where there is none), `sqlite:///path` or `postgresql://…`. `name` is
-        what stands before the dot in `"workspace"."table"`. `graph` gives the tables `facts` and `entities`."""
-        self._begin(name, _engine(address, tenant or name, durability), graph)
-
-    @classmethod
-    def on(cls, engine: Engine, *, name: str = "default") -> Self:
-        """Create a workspace on an open engine, which is closed with it."""
-        made = cls.__new__(cls)
-        made._begin(name, engine)
-        return made
-
-    def _begin(self, name: str, engine: Engine, graph: GraphSource | None = None) -> None:
-        self.name = name
-        self._graph = graph
-        self._engine = engine
-        self._definitions = Definitions(engine, name, self._run_written)
+        """`address` is a file (the default one where there is none), `sqlite:///path`, `postgresql://…` or an open
+        engine, which is closed with the workspace. `name` is what stands before the dot in `"workspace"."table"`.
+        `graph` gives the tables `facts` and `entities`."""
+        self.name, self._graph = name, graph
+        self._engine = address if isinstance(address, Engine) else _engine(address, tenant or name, durability)
+        self._definitions = Definitions(self._engine, name, self._run_written)
         self.after_fork_in_child()
         watch(self)
-        self._statements: Cache[Prepared] = Cache()
-        self._bounds: Cache[BoundStatement] = Cache()
+        self._parse = lru_cache(_CACHED)(parse)
 
     def after_fork_in_child(self) -> None:
         self._indexes = SearchIndexes(self._engine)  # a thread of the parent may have been changing one
@@ -118,9 +163,8 @@ class Workspace(Closing, Forking):
             if read_only and not reads:
                 raise SqlError("this statement writes, and only reading is allowed here")
             values = statement.parameters.values(params)
-            result = retry_if_stale(
-                lambda: self._run(sql, statement, values, max_rows, max_bytes, graph or self._graph)
-            )
+            run = partial(self._run, statement, values, max_rows, max_bytes, graph or self._graph)
+            result = retry_if_stale(run)
             self._transaction.wrote = self._transaction.wrote or not reads
             return result
 
@@ -132,15 +176,10 @@ class Workspace(Closing, Forking):
         return kind_of(statement.tree), target_tables(statement.tree)
 
     def _prepare(self, sql: str) -> Prepared:
-        known = self._statements.get(sql)
-        if known is None:
-            known = parse(sql)
-            self._statements.put(known, sql)
-        return known
+        return (self._parse if isinstance(sql, str) and len(sql) <= _LONGEST_CACHED else parse)(sql)
 
     def _run(
         self,
-        sql: str,
         statement: Prepared,
         values: list[Any],
         max_rows: int | None,
@@ -148,9 +187,9 @@ class Workspace(Closing, Forking):
         graph: GraphSource | None,
     ) -> Result:
         if statement.explain:
-            return self._explain(sql, statement, values, graph)
+            return self._explain(statement, values, graph)
         if isinstance(statement.tree, (exp.Query, exp.Insert, exp.Update, exp.Delete)):
-            bound, given = self._bound(sql, statement, values, graph)
+            bound, given = self._bound(statement, values, graph)
             return self._run_bound(bound, given, max_rows, max_bytes)
         if values:
             raise SqlError(f"a {kind_of(statement.tree)} statement takes no parameters")
@@ -162,12 +201,12 @@ class Workspace(Closing, Forking):
         tree = statement.tree.copy()
         if isinstance(tree, exp.Create) and tree.args.get("kind") == "INDEX":
             return self._create_index(tree)
-        return self._definitions.run(tree, sql)
+        return self._definitions.run(tree)
 
     def _run_bound(
         self, bound: BoundStatement, values: list[Any], max_rows: int | None = None, max_bytes: int | None = None
     ) -> Result:
-        if bound.search is not None:
+        if bound.search is not None and self._transaction.is_open:
             self._transaction.check_search()
         return StatementRun(self._engine, self._indexes, bound, values, max_rows, max_bytes).result()
 
@@ -176,26 +215,28 @@ class Workspace(Closing, Forking):
         return self._run_bound(_bind(tree, self._engine.tables(), self.name, []), [])
 
     def _bound(
-        self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None
+        self, statement: Prepared, values: list[Any], graph: GraphSource | None
     ) -> tuple[BoundStatement, list[Any]]:
         """Return the statement bound to the current tables for these value types, and the values, extended by the rows
         of fact tables that it reads."""
         catalogue = self._engine.tables()
         shapes = (graph is None, *map(shape, values))
-        bound = self._bounds.get(sql, shapes)
+        bound: BoundStatement | None = statement.bound.get(shapes)
         if bound is None or bound.catalogue != catalogue:
             facts = () if graph is None else named_in(statement.tree, catalogue, self.name)
             bound = _bind(statement.tree.copy(), catalogue, self.name, values, facts)
-            self._bounds.put(bound, sql, shapes)
+            if len(statement.bound) >= _SHAPES:
+                statement.bound.clear()
+            statement.bound[shapes] = bound
         if not bound.facts or graph is None:
             return bound, values
         seen = graph()
         return bound, [*values, *(rows_of(name, seen) for name in bound.facts)]
 
-    def _explain(self, sql: str, statement: Prepared, values: list[Any], graph: GraphSource | None) -> Result:
+    def _explain(self, statement: Prepared, values: list[Any], graph: GraphSource | None) -> Result:
         if not isinstance(statement.tree, exp.Query):
             raise SqlUnsupportedError("EXPLAIN is supported for SELECT")
-        bound, values = self._bound(sql, statement, values, graph)
+        bound, values = self._bound(statement, values, graph)
         lines = StatementRun(self._engine, self._indexes, bound, values).explain()
         return Result(("QUERY PLAN",), (result_type("text"),), [(line,) for line in lines], len(lines))
 
@@ -221,17 +262,16 @@ class Workspace(Closing, Forking):
                 rest = iter(more)
             else:
                 values = statement.parameters.values(params)
-                first, rest = retry_if_stale(
-                    lambda: self._start_stream(sql, statement, values, batch_size, graph or self._graph)
-                )
+                start = partial(self._start_stream, statement, values, batch_size, graph or self._graph)
+                first, rest = retry_if_stale(start)
         yield first
         yield from rest
 
     def _start_stream(
-        self, sql: str, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
+        self, statement: Prepared, values: list[Any], batch_size: int, graph: GraphSource | None
     ) -> tuple[Result, Iterator[Result]]:
         """Return the first batch of a stream, and an iterator over the others."""
-        bound, values = self._bound(sql, statement, values, graph)
+        bound, values = self._bound(statement, values, graph)
         stream = StatementRun(self._engine, self._indexes, bound, values).stream(batch_size)
         return next(stream), stream
 
@@ -240,7 +280,8 @@ class Workspace(Closing, Forking):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block as one transaction of this thread."""
-        self._transaction.check_closed()
+        if self._transaction.is_open:
+            raise SqlError("a transaction is open in this thread already; transactions do not nest")
         with self._engine.transaction(), self._transaction.begin():
             yield
 
@@ -263,7 +304,6 @@ class Workspace(Closing, Forking):
             self._engine.keep(key, json.dumps(result))
             return result
 
-        self._engine.prepare_receipts()
         found = retry_if_stale(lambda: self._engine.run_in_transaction(once))
         request.done["tables"] += 1
         return found
@@ -275,7 +315,6 @@ class Workspace(Closing, Forking):
     # -- without SQL ----------------------------------------------------------------------------------------
 
     def tables(self) -> list[Table]:
-        """Return all tables, by name."""
         with self._transaction.statement():
             return sorted(self._engine.tables().values(), key=lambda table: table.name)
 
@@ -293,7 +332,7 @@ class Workspace(Closing, Forking):
                 raise SqlError("columns must be a mapping of names to types")
         tree = define.create_statement(name, columns)
         tree.set("exists", exists_ok)
-        self._definitions.run(tree, "")
+        self._definitions.run(tree)
         return self.table(name)
 
     @counts_as_write

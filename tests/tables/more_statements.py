@@ -304,7 +304,7 @@ GROUPS: dict[str, list[Statement]] = {
         "SELECT n || 3::bigint, array_append(t, 'z'), n || '{9}', array_remove(t, 'x') FROM v ORDER BY id",
         "SELECT array_position(t, 'y'), t = '{x,y}', n < '{5}', array_to_string(n, '+') FROM v ORDER BY id",
         "SELECT unnest(n) AS x FROM v ORDER BY x",
-        "SELECT x, ord FROM v, unnest(t) WITH ORDINALITY AS u(x, ord) WHERE id = 1 ORDER BY ord",
+        "SELECT t[n], n FROM v, generate_series(1, cardinality(t)) AS n WHERE id = 1 ORDER BY n",
         "SELECT ARRAY[1, 2, 3], ARRAY['a', NULL], ARRAY[1.5, 2], ARRAY[[1, 2], [3, 4]], '{1,2}'::int[]",
         "SELECT 1 = ANY(ARRAY[1, 2]), 'b' = ANY('{a,b}'::text[]), 3 = ANY(ARRAY[5, NULL]), 1 IN (2, NULL)",
         "SELECT 3 <> ALL(ARRAY[1, 2])",

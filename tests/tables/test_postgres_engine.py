@@ -26,7 +26,7 @@ from rmem.tables.engines import postgres_changes
 from rmem.tables.engines.base import StatementPlan
 from rmem.tables.engines.postgres import PostgresEngine
 from rmem.tables.sql.bind import Binder
-from rmem.tables.sql.bulk_rows import check_columns
+from rmem.tables.sql.literals import check_columns
 from rmem.tables.sql.parse import parse
 from rmem.tables.sql.statements import bind_statement
 

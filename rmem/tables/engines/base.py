@@ -193,10 +193,6 @@ class Engine(ABC):
         """Run `work`, which calls other methods, in one transaction. It may be repeated; the last run counts."""
 
     @abstractmethod
-    def prepare_receipts(self) -> None:
-        """Called before `run_in_transaction` if it will store receipts."""
-
-    @abstractmethod
     def claim(self, key: str) -> str | None:
         """Inside `run_in_transaction`: take the key of a receipt, or return the value that an earlier transaction
         stored."""

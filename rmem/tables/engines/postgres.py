@@ -32,7 +32,7 @@ from .postgres_catalog import OWN
 from .postgres_ddl import DdlBuilder, quote
 from .postgres_errors import translate_error
 from .postgres_link import PATIENCE, SNAPSHOT, Connection, Frame, TablesLink
-from .postgres_render import RenderedStatement, render
+from .postgres_render import render
 from .postgres_values import to_driver, type_of
 
 T = TypeVar("T")
@@ -55,7 +55,6 @@ class PostgresEngine(Engine, Forking):
             raise
         self._lock = new_lock()
         self._seen: tuple[int, dict[str, Table]] = (0, {})
-        self._has_receipts = False
         self.after_fork_in_child()
         watch(self)
         if self._tenant.layout < catalog.LAYOUT:
@@ -181,11 +180,6 @@ class PostgresEngine(Engine, Forking):
     def _version(self) -> int:
         return self._link.read_directly(lambda connection: catalog.version(connection, self._tenant))
 
-    def prepare_receipts(self) -> None:
-        if not self._has_receipts:
-            catalog.make_receipts(self._link)
-            self._has_receipts = True
-
     def claim(self, key: str) -> str | None:
         return self._link.write(OWN, lambda connection: catalog.claim(connection, self._tenant, key))
 
@@ -199,7 +193,7 @@ class PostgresEngine(Engine, Forking):
 
         def work(connection: Connection) -> Result:
             cursor = RawCursor(connection)
-            _execute(cursor, statement)
+            cursor.execute(statement.text, statement.values(plan), binary=True)
             return _result(cursor, plan)
 
         run = self._link.write if statement.writes or self._link.inside else self._link.read
@@ -233,7 +227,7 @@ class PostgresEngine(Engine, Forking):
                     with time_limit(plan.timeout):
                         connection.execute(self._frame().begin(SNAPSHOT))
                     with RawServerCursor(connection, "stream") as cursor:
-                        _execute(cursor, statement)
+                        cursor.execute(statement.text, statement.values(plan), binary=True)
                         yield from _batches(cursor, plan, batch_size)
                 except psycopg.Error as error:
                     raise translate_error(error, self._tenant.schema) from None
@@ -278,7 +272,6 @@ class PostgresEngine(Engine, Forking):
         self._change(work)
 
     def numbers(self, table: str) -> dict[str, int]:
-        """Return the last number of each serial column of a table."""
         place = self._words.place(table)
         serial = [column.name for column in self.tables()[table].columns if column.serial]
         sql = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%s, %s)::regclass), 0)"
@@ -294,7 +287,7 @@ class PostgresEngine(Engine, Forking):
 
         def work(connection: Connection) -> list[str]:
             cursor = RawCursor(connection)
-            cursor.execute(b"EXPLAIN (COSTS OFF) " + statement.text, statement.values)
+            cursor.execute(b"EXPLAIN (COSTS OFF) " + statement.text, statement.values(plan))
             return [str(row[0])[:500] for row in cursor.fetchall()]
 
         with time_limit(plan.timeout):
@@ -328,10 +321,6 @@ def _copy(connection: Connection, place: str, columns: Sequence[Column], rows: I
             for row in rows:
                 copy.write_row([to_driver(value, kind) for value, kind in zip(row, kinds, strict=True)])
         return cursor.rowcount
-
-
-def _execute(cursor: Any, statement: RenderedStatement) -> None:
-    cursor.execute(statement.text, statement.values, binary=True)
 
 
 def _types(cursor: Any, plan: StatementPlan) -> tuple[Type | None, ...]:

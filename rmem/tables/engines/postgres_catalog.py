@@ -75,6 +75,10 @@ _MOVED = -1  # the version of a catalogue that is on another server now
 _LEFT = "_left"  # behind the name of its schema, so that no statement under way finds a table
 _CLEANED = 1 / 64  # how often receipts that are too old are removed
 _FIND = "SELECT schema, role, layout FROM remanence.table_tenants WHERE tenant = %s"
+_COMPLETE = (  # an older database has neither the functions that guard statements nor the table of receipts
+    "SELECT to_regclass('remanence.table_receipts') IS NOT NULL "
+    "AND EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)"
+)
 _LOCK = "SELECT pg_advisory_xact_lock(7305787160187241057)"  # one process at a time makes schemas and roles
 _AFTER_THIS = "(pg_current_xact_id()::text::bigint + 1)::text::xid8"  # who asks from this one's number did not see it
 
@@ -91,14 +95,12 @@ class Tenant:
 
 def tenant_of(link: TablesLink, name: str) -> Tenant:
     """Return the tenant of that name; create it if missing."""
-    found = link.read(OWN, lambda connection: _find_tenant(connection, name) if _has_functions(connection) else None)
-    return found or link.write(OWN, lambda connection: _create_tenant(connection, name))
 
+    def find(connection: Connection) -> Tenant | None:
+        row = connection.execute(_COMPLETE, [postgres_guards.SCHEMA]).fetchone()
+        return _find_tenant(connection, name) if row is not None and row[0] else None
 
-def _has_functions(connection: Connection) -> bool:
-    """Whether the functions that guard statements exist."""
-    sql = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
-    return connection.execute(sql, [postgres_guards.SCHEMA]).fetchone() is not None
+    return link.read(OWN, find) or link.write(OWN, lambda connection: _create_tenant(connection, name))
 
 
 def _find_tenant(connection: Connection, name: str) -> Tenant | None:
@@ -125,15 +127,6 @@ def _create_tenant(connection: Connection, name: str) -> Tenant:
         [name, schema, role, LAYOUT],
     )
     return Tenant(name, schema, role)
-
-
-def make_receipts(link: TablesLink) -> None:
-    """Create the table of receipts in an older database."""
-    known = link.read_directly(
-        lambda connection: connection.execute("SELECT to_regclass('remanence.table_receipts')").fetchone()
-    )
-    if known == (None,):
-        link.write(OWN, lambda connection: (connection.execute(_LOCK), connection.execute(_LAYOUT)))
 
 
 def claim(connection: Connection, tenant: Tenant, key: str) -> str | None:
@@ -166,25 +159,21 @@ def schema_name(tenant: str) -> str:
 
 def _role(connection: Connection, schema: str) -> str | None:
     """Create a role of the same name for the schema; None if the user may not create roles."""
-    row = connection.execute("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
-    if not row or not row[0]:
+    row = connection.execute("SELECT rolcreaterole, rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    creates, superuser = row or (False, False)
+    if not (creates or superuser):
         return None
     known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [schema]).fetchone()
     try:
         with connection.transaction():
             if not known:  # roles belong to all databases of a server
                 connection.execute(f'CREATE ROLE "{schema}" NOLOGIN NOINHERIT'.encode())
-            if not _superuser(connection):
+            if not superuser:
                 connection.execute(f'GRANT "{schema}" TO CURRENT_USER WITH SET TRUE'.encode())
             connection.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO "{schema}"'.encode())
     except pg.InsufficientPrivilege:
         return None
     return schema
-
-
-def _superuser(connection: Connection) -> bool:
-    row = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
-    return bool(row and row[0])
 
 
 def add(connection: Connection, tenant: Tenant, table: Table) -> tuple[int, int]:
@@ -301,7 +290,6 @@ def erase_moved(connection: Connection, name: str) -> None:
 
 
 def receipts_of(connection: Connection, name: str) -> list[tuple[str, str]]:
-    """Return the receipts of a tenant: keys and values."""
     sql = "SELECT key, value FROM remanence.table_receipts WHERE tenant = %s"
     return list(connection.execute(sql, [name]).fetchall())
 

@@ -149,7 +149,7 @@ class DdlBuilder:
         """Return the SQL of each constraint by its name."""
         found = {_check_name(column): check for column in table.columns if (check := self._check(column))}
         if table.primary_key:
-            found[_key_name(table)] = f"PRIMARY KEY ({_names(table.primary_key)})"
+            found[quote(f"{_cut(table.name, 58)}_pkey")] = f"PRIMARY KEY ({_names(table.primary_key)})"
         found |= {quote(check.name): _condition(check, table) for check in table.checks}
         found |= {quote(reference.name): self._reference(reference) for reference in table.references}
         return {name: f"CONSTRAINT {name} {words}" for name, words in found.items()}
@@ -161,10 +161,6 @@ def _names(names: Sequence[str]) -> str:
 
 def _cut(name: str, size: int) -> str:
     return name.encode()[:size].decode(errors="ignore")
-
-
-def _key_name(table: Table) -> str:
-    return quote(f"{_cut(table.name, 58)}_pkey")
 
 
 def _check_name(column: Column) -> str:

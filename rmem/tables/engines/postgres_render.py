@@ -26,24 +26,19 @@ _KEPT = "rmem_postgres"
 _PATTERNS = "patterns"
 
 
-class RenderedStatement(NamedTuple):
-    """SQL and values for the server; `writes` says whether it may change anything."""
-
-    text: bytes
-    values: list[Any]
-    writes: bool
-
-
 Place = Callable[[StatementPlan], Any]
 """Gives the value of a place from the parameters, scores and candidates of a run."""
 
 
-class _Rendered(NamedTuple):
-    """A rendered statement without its values."""
+class RenderedStatement(NamedTuple):
+    """SQL for the server and what stands at its places; `writes` says whether it may change anything."""
 
     text: bytes
     places: list[Place]
     writes: bool
+
+    def values(self, plan: StatementPlan) -> list[Any]:
+        return [place(plan) for place in self.places]
 
 
 def render(plan: StatementPlan, schema: str) -> RenderedStatement:
@@ -58,9 +53,8 @@ def render(plan: StatementPlan, schema: str) -> RenderedStatement:
     key = schema, plan.max_rows, tuple(plan.candidates), cheap
     if key not in kept:
         rendering = _Rendering(plan, schema, cheap)
-        kept[key] = _Rendered(rendering.text(), rendering.places, rendering.writes)
-    found: _Rendered = kept[key]
-    return RenderedStatement(found.text, [place(plan) for place in found.places], found.writes)
+        kept[key] = RenderedStatement(rendering.text(), rendering.places, rendering.writes)
+    return kept[key]  # type: ignore[no-any-return]
 
 
 def sql_of(tree: exp.Expression) -> str:
@@ -103,28 +97,23 @@ class _Rendering:
             _rewrite_node(node)
         for table in tables:
             table.set("db", exp.to_identifier(self.schema, quoted=True))
-            table.set("catalog", None)
         self._scores([node for node in nodes if isinstance(node, exp.Anonymous) and node.name.lower() == SCORE], tables)
         self._limit()
         return sql_of(self.tree).encode()
 
     def _name_columns(self) -> None:
         """Write out the columns of an INSERT without columns, without the hidden ones."""
-        insert = self.tree if isinstance(self.tree, exp.Insert) else None
-        if insert is not None and not isinstance(insert.this, exp.Schema) and not insert.args.get("default"):
-            names = [exp.to_identifier(name, quoted=True) for name in insert.meta["targets"]]
-            insert.set("this", exp.Schema(this=insert.this, expressions=names))
+        if isinstance(self.tree, exp.Insert) and not isinstance(self.tree.this, exp.Schema):
+            names = [exp.to_identifier(name, quoted=True) for name in self.tree.meta["targets"]]
+            self.tree.set("this", exp.Schema(this=self.tree.this, expressions=names))
 
     def _limit(self) -> None:
         """Fetch at most one row beyond the row limit."""
-        most = self.plan.max_rows
-        limit = self.tree.args.get("limit")
-        if most is None or not isinstance(self.tree, exp.Select | exp.SetOperation) or isinstance(limit, exp.Fetch):
+        most, limit = self.plan.max_rows, self.tree.args.get("limit")
+        if most is None or not isinstance(self.tree, exp.Select | exp.SetOperation):
             return
-        written = limit.expression if limit is not None else None
-        if written is None or (
-            isinstance(written, exp.Literal) and written.name.isdecimal() and int(written.name) > most
-        ):
+        written = limit.expression.name if limit is not None and isinstance(limit.expression, exp.Literal) else ""
+        if limit is None or (written.isdecimal() and int(written) > most):
             self.tree.set("limit", exp.Limit(expression=exp.Literal.number(most + 1)))
 
     # Parameters
@@ -138,6 +127,9 @@ class _Rendering:
             if (number, kind) not in numbers:
                 numbers[number, kind] = self._place(partial(_parameter, number=number, kind=kind))
             replace_node(node, exp.Var(this=f"CAST(${numbers[number, kind]} AS {kind})"))
+
+    def _candidates(self, alias: str) -> int:
+        return self._place(lambda plan: Array(np.asarray(plan.candidates[alias], np.int64)))
 
     def _place(self, place: Place) -> int:
         self.places.append(place)
@@ -174,7 +166,7 @@ class _Rendering:
         row = _row_of(alias)
         parts = [sql_of(table)]
         if alias in self.plan.candidates:
-            rows = self._place(partial(_candidates, alias=alias))
+            rows = self._candidates(alias)
             parts.append(f'JOIN UNNEST(${rows}) AS "rmem_found_{rows}"("_at") ON "rmem_found_{rows}"."_at" = {row}')
         for number in numbers:
             rows, values = (self._place(partial(_side, number=number, alias=alias, side=side)) for side in (0, 1))
@@ -184,7 +176,12 @@ class _Rendering:
 
     def _lookup_score(self, number: int, alias: str) -> exp.Expr:
         """Look up a score where nothing can be joined: in UPDATE, DELETE and beside GROUP BY."""
-        known = self._place(partial(_by_row, number=number, alias=alias))
+
+        def by_row(plan: StatementPlan) -> Jsonb:
+            rows, values = _pairs(plan, number, alias)
+            return Jsonb(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
+
+        known = self._place(by_row)
         return exp.Var(this=f"CAST(${known} ->> CAST({_row_of(alias)} AS TEXT) AS DOUBLE PRECISION)")
 
     def _narrow_target(self) -> None:
@@ -192,7 +189,7 @@ class _Rendering:
             return
         alias = self.tree.this.alias_or_name
         if alias in self.plan.candidates:
-            number = self._place(partial(_candidates, alias=alias))
+            number = self._candidates(alias)
             self.tree.where(exp.Var(this=f"{_row_of(alias)} = ANY(${number})"), copy=False)
 
 
@@ -242,24 +239,12 @@ def _row_of(alias: str) -> str:
     return exp.column(ROW, alias, quoted=True).sql(dialect=Dialect)
 
 
-# What stands at a place
-
-
 def _parameter(plan: StatementPlan, *, number: int, kind: str) -> Any:
     return parameter(plan.parameters[number - 1], kind)
 
 
-def _candidates(plan: StatementPlan, *, alias: str) -> Array:
-    return Array(np.asarray(plan.candidates[alias], np.int64))
-
-
 def _side(plan: StatementPlan, *, number: int, alias: str, side: int) -> Array:
     return Array(_pairs(plan, number, alias)[side])
-
-
-def _by_row(plan: StatementPlan, *, number: int, alias: str) -> Any:
-    rows, values = _pairs(plan, number, alias)
-    return Jsonb(dict(zip(map(str, rows.tolist()), values.tolist(), strict=True)))
 
 
 def _pairs(plan: StatementPlan, number: int, alias: str) -> tuple[RowNumbers, Values]:

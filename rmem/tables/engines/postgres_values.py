@@ -101,7 +101,6 @@ def to_driver(value: Any, kind: str) -> Any:
 
 
 def parameter(value: Any, kind: str) -> Any:
-    """Convert a caller's value for the driver."""
     if value is None:
         return None
     found = fit(value, kind)

@@ -42,13 +42,11 @@ from .base import (
     fetch_rows,
     pattern_parameters,
 )
-from .sqlite_compile import Compiler
-from .sqlite_errors import translate_constraints, translate_error, translate_interrupts
-from .sqlite_file import TableFile
+from .sqlite_compile import Compiled, Compiler, parameter_values
+from .sqlite_file import TableFile, translate_constraints, translate_error, translate_interrupts
 from .sqlite_functions import StatementState, install
-from .sqlite_layout import Compiled, Physical, parameter_values
-from .sqlite_patterns import is_short
-from .sqlite_storage import result_reader
+from .sqlite_storage import Physical, result_reader
+from .sqlite_text import is_short
 from .sqlite_writes import bulk_insert, compile_write, default_sql, last_numbers, numbering, stored_rows
 
 if TYPE_CHECKING:
@@ -59,6 +57,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _PATIENCE = 0.05  # seconds that a search waits for the write lock to keep its index
+_MANY = 256  # rows of an answer whose conversion looks at the clock
 _COMPILED = "sqlite"
 """Where a tree keeps what it was compiled to, for as long as the catalogue stays the same."""
 
@@ -148,9 +147,6 @@ class SqliteEngine(Engine):
             with self._file.snapshot() as connection:
                 yield connection, self._file.state(connection)
 
-    def prepare_receipts(self) -> None:
-        """Do nothing: every file has the table that holds them."""
-
     def claim(self, key: str) -> str | None:
         with self._write_transaction() as (connection, _):
             return receipts.claim(connection, key)
@@ -194,7 +190,8 @@ class SqliteEngine(Engine):
         ]
         if sets:
             compiled = compiler.finish(f"UPDATE {physical.name} SET {', '.join(sets)}")
-            self._prepare(connection, state, compiled)
+            install(connection, state, compiled.udfs)
+            state.now = time.time_ns() // 1000
             with numbering(connection, state, physical):
                 connection.execute(compiled.sql)
 
@@ -312,20 +309,16 @@ class SqliteEngine(Engine):
         known[key] = compiled
         return compiled
 
-    def _prepare(self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled) -> None:
-        install(connection, state, compiled.udfs)
-        state.now = time.time_ns() // 1000
-        state.error = None
-
     @contextmanager
     def _run_as_user(
         self, connection: sqlite3.Connection, state: StatementState, compiled: Compiled, plan: StatementPlan
     ) -> Iterator[list[Any]]:
         """Run a user's statement with its functions, its time limit, and access to tables only."""
         values = parameter_values(compiled, plan.parameters, plan.candidates)
-        self._prepare(connection, state, compiled)
-        state.scores = plan.scores
-        state.inside = False
+        if compiled.udfs:
+            install(connection, state, compiled.udfs)
+        state.now, state.error = time.time_ns() // 1000, None
+        state.scores, state.inside = plan.scores, False
         try:
             yield values
         except sqlite3.IntegrityError:
@@ -333,8 +326,7 @@ class SqliteEngine(Engine):
         except sqlite3.Error as error:
             raise translate_error(error, state) from error
         finally:
-            state.inside = True
-            state.scores = ()
+            state.inside, state.scores = True, ()
 
     # -- bulk -----------------------------------------------------------------------------------------------
 
@@ -370,11 +362,13 @@ class SqliteEngine(Engine):
         with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return 0
-            version, distrusted = segments.load(connection, catalog.version(connection), physical, column, index)
-        if distrusted is not None:
-            owner = segments.owner_of(physical, column)
+            owner, catalogue = segments.owner_of(physical, column), catalog.version(connection)
+            found = cache.load_chain(connection, index.absorb, index.is_sound, owner)
+        if (distrusted := found.distrusted) is not None:
             self._write_cache(lambda connection: cache.drop_from(connection, distrusted, owner))
-        return version
+        if found.changes is None:
+            return 0
+        return change_log.Version(catalogue, physical.id, found.row, found.changes).number()
 
     def save_segments(
         self, table: str, column: str, index: TextColumn | VectorColumn, version: int, least: int
@@ -383,11 +377,13 @@ class SqliteEngine(Engine):
         with self._table_snapshot(table) as (connection, physical):
             if physical is None or catalog.version(connection) != known.catalogue:
                 return
-            packed = segments.pack(connection, physical, column, index, known, least)
+            owner = segments.owner_of(physical, column)
+            packed = segments.pack(connection, owner, physical, index, known, least)
 
         def write(connection: sqlite3.Connection) -> None:
-            if catalog.version(connection) == known.catalogue:
-                segments.write(connection, physical, column, packed)
+            for segment in packed if catalog.version(connection) == known.catalogue else ():
+                cache.replace(connection, segment, owner)
+                cache.save(connection, segment, owner)
 
         if packed:
             self._write_cache(write)
@@ -396,7 +392,8 @@ class SqliteEngine(Engine):
         with self._table_snapshot(table) as (connection, physical):
             if physical is None or column not in physical.columns:
                 return {}
-            return segments.vectors(connection, physical, column, rows)
+            found = change_log.select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
+            return {row: stored for row, stored in found if stored is not None}
 
     def outdated_segments(self) -> Iterator[tuple[Table, str, Segment, TableChanges]]:
         if not self._removed or self._file.closed:
@@ -434,7 +431,6 @@ class SqliteEngine(Engine):
             self._lock.release()
 
     def numbers(self, table: str) -> dict[str, int]:
-        """Return the last number of each serial column of a table."""
         with self._file.snapshot() as connection:
             return last_numbers(connection, self._physical(connection)[table])
 
@@ -448,7 +444,7 @@ def _result(compiled: Compiled, rows: list[tuple[Any, ...]]) -> Result:
     if any(read is not None for read in readers):
         rows = [
             tuple(item if item is None or read is None else read(item) for item, read in zip(row, readers, strict=True))
-            for row in deadline.check_each(rows)
+            for row in (deadline.check_each(rows) if len(rows) > _MANY else rows)
         ]
     names = tuple(name for name, _ in compiled.columns)
     return Result(names, tuple(result_type(kind) for _, kind in compiled.columns), rows, len(rows))

@@ -3,16 +3,17 @@ DISTINCT with several arguments, and for ORDER BY inside an aggregate."""
 
 from __future__ import annotations
 
-import math
+import operator
 import zlib
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
 
-from ...errors import RemanenceError, SqlError
+from ...errors import SqlError
 from ..sql import functions
 from ..sql.calls import aggregate_parts
 from ..sql.expression_types import type_of
@@ -20,7 +21,7 @@ from ..sql.functions import FunctionCall
 from ..sql.literals import EXACT
 from ..sql.scope import fold_name
 from ..sql.times import Interval
-from .sqlite_functions import StatementState, Udf, scalar
+from .sqlite_functions import StatementState, Udf, keep_error, scalar
 from .sqlite_json import as_json, json_key
 from .sqlite_numbers import divide
 from .sqlite_storage import reader, sort_key, writer
@@ -97,38 +98,28 @@ def collector(name: str, call: FunctionCall, distinct: bool, order: Order) -> Ud
                 self.rows: CollectedRows = []
                 self.size = 0
 
-            def step(self, *arguments: Any) -> None:
-                try:
-                    if arguments[0] is None and not keep_nulls:
-                        return
-                    self.size += sum(len(item) for item in arguments if isinstance(item, (str, bytes)))
-                    if self.size > MAX_GATHERED:
-                        raise SqlError(f"{name}() gathers more than {MAX_GATHERED:,} bytes")
-                    pairs = zip(readers, arguments, strict=True)
-                    self.rows.append([None if item is None else read(item) for read, item in pairs])
-                except RemanenceError as error:
-                    state.error = state.error or error
-                    raise
+            def _add(self, *arguments: Any) -> None:
+                if arguments[0] is None and not keep_nulls:
+                    return
+                self.size += sum(len(item) for item in arguments if isinstance(item, (str, bytes)))
+                if self.size > MAX_GATHERED:
+                    raise SqlError(f"{name}() gathers more than {MAX_GATHERED:,} bytes")
+                pairs = zip(readers, arguments, strict=True)
+                self.rows.append([None if item is None else read(item) for read, item in pairs])
 
             def inverse(self, *arguments: Any) -> None:
                 if arguments[0] is not None or keep_nulls:
                     self.rows.pop(0)
 
-            def value(self) -> Any:
-                try:
-                    rows = _sort_rows(self.rows, sorts)
-                    if distinct:
-                        rows = _distinct(rows, call.takes)
-                    result = compute(call, [row[:count] for row in rows])
-                    return None if result is None else write(result)
-                except RemanenceError as error:
-                    state.error = state.error or error
-                    raise
-                except (ArithmeticError, ValueError, TypeError) as error:
-                    state.error = state.error or SqlError(f"{name}(): a value is out of range: {error}")
-                    raise
+            def _result(self) -> Any:
+                rows = _sort_rows(self.rows, sorts)
+                if distinct:
+                    rows = _distinct(rows, call.takes)
+                result = compute(call, [row[:count] for row in rows]) if rows else None
+                return None if result is None else write(result)
 
-            finalize = value
+            step = keep_error(state, _add)
+            value = finalize = keep_error(state, _result, f"{name}(): a value is out of range")
 
         return Collector
 
@@ -163,13 +154,10 @@ def single_row() -> Udf:
                 self.rows = 0
                 self.found: Any = None
 
-            def step(self, item: Any) -> None:
+            def _add(self, item: Any) -> None:
                 self.rows += 1
                 if self.rows > 1:
-                    state.error = state.error or SqlError(
-                        "more than one row returned by a subquery used as an expression"
-                    )
-                    raise ValueError
+                    raise SqlError("more than one row returned by a subquery used as an expression")
                 self.found = item
 
             def inverse(self, item: Any) -> None:
@@ -178,7 +166,7 @@ def single_row() -> Udf:
             def value(self) -> Any:
                 return self.found
 
-            finalize = value
+            step, finalize = keep_error(state, _add), value
 
         return OnlyOne
 
@@ -188,97 +176,47 @@ def single_row() -> Udf:
 # -- what aggregates compute from their rows: AGGREGATES[signature or name](call, rows) -------------------------------
 
 CollectedRows = list[list[Any]]
-Compute = Callable[[FunctionCall, CollectedRows], Any]
-AGGREGATES: dict[str, Compute] = {}
 NULLS_COUNT = frozenset({"array_agg", "jsonb_agg", "jsonb_object_agg"})
 
 
-def _aggregate(*keys: str) -> Callable[[Compute], Compute]:
-    def register(function: Compute) -> Compute:
-        AGGREGATES.update(dict.fromkeys(keys, function))
-        return function
-
-    return register
+def _sum_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal:
+    return reduce(EXACT.add, (Decimal(row[0]) for row in rows), Decimal(0))
 
 
-@_aggregate("sum(int8)", "sum(numeric)")
-def _sum_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal | None:
-    return exact_sum([Decimal(row[0]) for row in rows]) if rows else None
+def _avg_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal:
+    return divide(_sum_numeric(call, rows), Decimal(len(rows)))
 
 
-def exact_sum(values: list[Decimal]) -> Decimal:
-    total = Decimal(0)
-    for value in values:
-        total = EXACT.add(total, value)
-    return total
+def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval:
+    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True)))
 
 
-@_aggregate("sum(float4)")
-def _sum_float(call: FunctionCall, rows: CollectedRows) -> float | None:
-    if not rows:
-        return None
-    total = 0.0
-    for row in rows:
-        total += row[0]
-    return total
+def _string_agg(call: FunctionCall, rows: CollectedRows) -> str:
+    return rows[0][0] + "".join(f"{separator or ''}{value}" for value, separator in rows[1:])  # type: ignore[no-any-return]
 
 
-@_aggregate("sum(interval)")
-def _sum_interval(call: FunctionCall, rows: CollectedRows) -> Interval | None:
-    return Interval(*(sum(column) for column in zip(*(row[0] for row in rows), strict=True))) if rows else None
+def _variance(call: FunctionCall, rows: CollectedRows) -> float | None:
+    compute = np.std if call.signature.name == "stddev" else np.var
+    return float(compute([row[0] for row in rows], ddof=1)) if len(rows) > 1 else None
 
 
-@_aggregate("avg(int8)", "avg(numeric)")
-def _avg_numeric(call: FunctionCall, rows: CollectedRows) -> Decimal | None:
-    if not rows:
-        return None
-    return divide(exact_sum([Decimal(row[0]) for row in rows]), Decimal(len(rows)))
-
-
-@_aggregate("avg(interval)")
-def _avg_interval(call: FunctionCall, rows: CollectedRows) -> Interval | None:
-    total = _sum_interval(call, rows)
-    return None if total is None else interval_times(total, 1 / len(rows))
-
-
-@_aggregate("string_agg(text, text)")
-def _string_agg(call: FunctionCall, rows: CollectedRows) -> str | None:
-    if not rows:
-        return None
-    parts = [rows[0][0]]
-    for value, separator in rows[1:]:
-        parts += [separator or "", value]
-    return "".join(parts)
-
-
-@_aggregate("array_agg")
-def _array_agg(call: FunctionCall, rows: CollectedRows) -> list[Any] | None:
-    return [row[0] for row in rows] if rows else None
-
-
-@_aggregate("jsonb_agg")
-def _json_agg(call: FunctionCall, rows: CollectedRows) -> list[Any] | None:
-    return [as_json(row[0], call.takes[0]) for row in rows] if rows else None
-
-
-@_aggregate("jsonb_object_agg")
-def _json_object_agg(call: FunctionCall, rows: CollectedRows) -> dict[str, Any] | None:
-    if not rows:
-        return None
-    return {json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows}
-
-
-def _variance(rows: CollectedRows) -> float | None:
-    return float(np.var([row[0] for row in rows], ddof=1)) if len(rows) > 1 else None
-
-
-@_aggregate("stddev")
-def _stddev(call: FunctionCall, rows: CollectedRows) -> float | None:
-    variance = _variance(rows)
-    return None if variance is None else math.sqrt(variance)
-
-
-AGGREGATES["variance"] = lambda call, rows: _variance(rows)
+AGGREGATES: dict[str, Callable[[FunctionCall, CollectedRows], Any]] = {
+    "sum(int8)": _sum_numeric,
+    "sum(numeric)": _sum_numeric,
+    "sum(float4)": lambda call, rows: reduce(operator.add, (row[0] for row in rows), 0.0),  # sum() rounds otherwise
+    "sum(interval)": _sum_interval,
+    "avg(int8)": _avg_numeric,
+    "avg(numeric)": _avg_numeric,
+    "avg(interval)": lambda call, rows: interval_times(_sum_interval(call, rows), 1 / len(rows)),
+    "string_agg(text, text)": _string_agg,
+    "array_agg": lambda call, rows: [row[0] for row in rows],
+    "jsonb_agg": lambda call, rows: [as_json(row[0], call.takes[0]) for row in rows],
+    "jsonb_object_agg": lambda call, rows: {
+        json_key(key, call.takes[0]): as_json(value, call.takes[1]) for key, value in rows
+    },
+    "stddev": _variance,
+    "variance": _variance,
+}
 
 
 # -- OVER (…) --------------------------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...errors import SqlError
 from ..deadline import check_each
-from ..sql.casts import text_of
+from ..sql.casts import item_text
 from ..sql.expression_types import element
 from .sqlite_functions import native
 from .sqlite_storage import sort_key
@@ -22,15 +23,13 @@ def _subscript(array: List, at: int) -> Any:
     return array[at - 1] if 1 <= at <= len(array) else None
 
 
-native("array_length(anyarray, int4)")(lambda array, at: (len(array) or None) if at == 1 else _depth(array, at))
-
-
-def _depth(array: List, at: int) -> int | None:
+@native("array_length(anyarray, int4)")
+def _array_length(array: List, at: int) -> int | None:
     for _ in range(at - 1):
         if not array or not isinstance(array[0], list):
             return None
         array = array[0]
-    return len(array) if at > 0 else None
+    return len(array) or None if at > 0 else None
 
 
 @native("cardinality(anyarray)")
@@ -78,9 +77,7 @@ def _to_string(
     if array is None or separator is None:
         return None
     kind = element(kinds[0])
-    parts = [
-        null if item is None else ("t" if item else "f") if kind == "bool" else text_of(item, kind) for item in array
-    ]
+    parts = [null if item is None else item_text(item, kind) for item in array]
     return separator.join(part for part in parts if part is not None)
 
 
@@ -97,25 +94,19 @@ def string_to_array(text: str | None, separator: str | None, null: str | None = 
     return [None if null is not None and part == null else part for part in check_each(parts)]
 
 
-def _contains(kinds: tuple[str, ...], left: List, right: List) -> bool:
+def _held(kinds: tuple[str, ...], left: List, right: List) -> Iterator[bool]:
+    """Yield for each element of the right array whether the left one has it."""
     key = sort_key(element(kinds[0]))
     own = {key(item) for item in left if item is not None}
-    return all(item is not None and key(item) in own for item in right)
+    return (item is not None and key(item) in own for item in right)
 
 
-native("@>(anyarray, anyarray)", kinds=True)(_contains)
-
-
-@native("&&(anyarray, anyarray)", kinds=True)
-def _overlaps(kinds: tuple[str, ...], left: List, right: List) -> bool:
-    key = sort_key(element(kinds[0]))
-    own = {key(item) for item in left if item is not None}
-    return any(item is not None and key(item) in own for item in right)
+native("@>(anyarray, anyarray)", kinds=True)(lambda *given: all(_held(*given)))
+native("&&(anyarray, anyarray)", kinds=True)(lambda *given: any(_held(*given)))
 
 
 @native("<->(float4[], float4[])")
 def _euclidean(left: bytes, right: bytes) -> float | None:
-    """Take vectors in stored form: converting them to lists would take most of the time."""
     if not left or not right:
         return None
     if len(left) != len(right):
@@ -124,13 +115,9 @@ def _euclidean(left: bytes, right: bytes) -> float | None:
     return float(np.sqrt(apart @ apart))
 
 
-@native("greatest(anyelement)", strict=False, kinds=True)
-def _greatest(kinds: tuple[str, ...], *values: Any) -> Any:
-    known = [value for value in values if value is not None]
-    return max(known, key=sort_key(kinds[0])) if known else None
-
-
-@native("least(anyelement)", strict=False, kinds=True)
-def _least(kinds: tuple[str, ...], *values: Any) -> Any:
-    known = [value for value in values if value is not None]
-    return min(known, key=sort_key(kinds[0])) if known else None
+for _name, _choose in {"greatest": max, "least": min}.items():
+    native(f"{_name}(anyelement)", strict=False, kinds=True)(
+        lambda kinds, *values, choose=_choose: choose(
+            (value for value in values if value is not None), key=sort_key(kinds[0]), default=None
+        )
+    )

@@ -7,17 +7,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict
 
 from ...errors import ConstraintError, SqlUnsupportedError
 from ..catalog import ROW, Column, Index, Reference, Table, table_from_json
 from ..sql.define import SEARCH, bind_check
 from ..sql.expression_types import NAMES
-from .sqlite_compile import Compiler
+from .sqlite_compile import Compiler, Placed
 from .sqlite_functions import Udf
-from .sqlite_layout import Physical, Placed, index_key
-from .sqlite_storage import column_type
+from .sqlite_storage import Physical, column_type, index_key
 
 VERSION = "tables"
 """The note that counts changes of the catalogue."""
@@ -43,19 +41,10 @@ def bump_version(connection: sqlite3.Connection) -> None:
     )
 
 
-def _definition(physical: Physical) -> str:
-    return json.dumps({"table": asdict(physical.table), "columns": physical.columns})
-
-
 def save(connection: sqlite3.Connection, physical: Physical) -> None:
-    connection.execute(
-        "UPDATE catalogue SET name = ?, definition = ? WHERE id = ?",
-        (physical.table.name, _definition(physical), physical.id),
-    )
+    definition = json.dumps({"table": asdict(physical.table), "columns": physical.columns})
+    connection.execute("UPDATE catalogue SET definition = ? WHERE id = ?", (definition, physical.id))
     bump_version(connection)
-
-
-# -- making ----------------------------------------------------------------------------------------------------
 
 
 def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physical]) -> Physical:
@@ -67,13 +56,15 @@ def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physi
         save(connection, physical)
         return physical
     parts = [f"{ROW} INTEGER PRIMARY KEY AUTOINCREMENT"]
-    parts += [_column(names[column.name], column) for column in table.columns]
+    parts += [f"{names[column.name]} {column_type(NAMES[column.type.kind])}" for column in table.columns]
+    others = {**others, table.name: physical}
     for reference in table.references:
-        parts.append(
-            _reference(reference, physical, physical if reference.table == table.name else others[reference.table])
-        )
+        own = ", ".join(names[name] for name in reference.columns)
+        parts.append(f"FOREIGN KEY ({own}) {_reference(reference, others[reference.table])}")
     connection.execute(f"CREATE TABLE {physical.name} ({', '.join(parts)}) STRICT")
-    create_key_index(connection, physical)
+    if table.primary_key:
+        columns = ", ".join(index_key(physical, name) for name in table.primary_key)
+        connection.execute(f"CREATE UNIQUE INDEX rk_{physical.id} ON {physical.name} ({columns})")
     for index in table.indexes:
         create_index(connection, physical, index)
     guard(connection, physical)
@@ -81,27 +72,13 @@ def create(connection: sqlite3.Connection, table: Table, others: dict[str, Physi
     return physical
 
 
-def _column(name: str, column: Column) -> str:
-    return f"{name} {column_type(NAMES[column.type.kind])}"
-
-
-def _reference(reference: Reference, own: Physical, other: Physical) -> str:
+def _reference(reference: Reference, other: Physical) -> str:
     for name in reference.targets:
         if index_key(other, name) != other.columns[name]:
             raise SqlUnsupportedError(f'REFERENCES to "{name}", a NUMERIC without a scale, is not supported')
-    columns = ", ".join(own.columns[name] for name in reference.columns)
     targets = ", ".join(other.columns[name] for name in reference.targets)
-    return (
-        f"FOREIGN KEY ({columns}) REFERENCES {other.name} ({targets}) "
-        f"ON DELETE {reference.on_delete} ON UPDATE {reference.on_update}"
-    )
-
-
-def create_key_index(connection: sqlite3.Connection, physical: Physical) -> None:
-    """Create the unique index of the primary key, if there is one."""
-    if physical.table.primary_key:
-        columns = ", ".join(index_key(physical, name) for name in physical.table.primary_key)
-        connection.execute(f"CREATE UNIQUE INDEX rk_{physical.id} ON {physical.name} ({columns})")
+    actions = f"ON DELETE {reference.on_delete} ON UPDATE {reference.on_update}"
+    return f"REFERENCES {other.name} ({targets}) {actions}"
 
 
 def index_name(physical: Physical, index: Index) -> str:
@@ -181,9 +158,6 @@ def drop(connection: sqlite3.Connection, physical: Physical) -> None:
     bump_version(connection)
 
 
-# -- altering --------------------------------------------------------------------------------------------------
-
-
 def alter(
     connection: sqlite3.Connection, physical: Physical, table: Table, others: dict[str, Physical]
 ) -> tuple[Physical, list[Column]]:
@@ -208,18 +182,15 @@ def alter(
         else:
             connection.execute(f"ALTER TABLE {physical.name} DROP COLUMN {place}")
     added = [column for column in table.columns if column.name not in names]
-    count = _highest(connection, physical)
-    for column in added:
-        count += 1
+    places = [row[1] for row in connection.execute(f"PRAGMA table_info({physical.name})") if row[1] != ROW]
+    highest = max((int(place[1:]) for place in places), default=0)
+    for count, column in enumerate(added, highest + 1):
         names[column.name] = f"c{count}"
-        link = next((item for item in table.references if item.columns == (column.name,)), None)
-        words = _column(names[column.name], column)
-        if link is not None:
-            other = others[link.table] if link.table != old.name else replace(physical, columns=names)
-            words += (
-                f" REFERENCES {other.name} ({other.columns[link.targets[0]]}) "
-                f"ON DELETE {link.on_delete} ON UPDATE {link.on_update}"
-            )
+        words = f"{names[column.name]} {column_type(NAMES[column.type.kind])}"
+        for reference in table.references:
+            if reference.columns == (column.name,):
+                other = others[reference.table] if reference.table != old.name else Physical(physical.id, table, names)
+                words += f" {_reference(reference, other)}"
         connection.execute(f"ALTER TABLE {physical.name} ADD COLUMN {words}")
     return Physical(physical.id, table, names), added
 
@@ -238,8 +209,3 @@ def finish(connection: sqlite3.Connection, old: Physical, physical: Physical, ad
         raise broken
     guard(connection, physical)
     save(connection, physical)
-
-
-def _highest(connection: sqlite3.Connection, physical: Physical) -> int:
-    rows: Sequence[Any] = connection.execute(f"PRAGMA table_info({physical.name})").fetchall()
-    return max((int(row[1][1:]) for row in rows if row[1] != ROW), default=0)

@@ -14,8 +14,7 @@ from ..catalog import ROW, Kind
 from ..deadline import check_each
 from ..sql.expression_types import NAMES
 from .base import NO_ROWS, TableChanges
-from .sqlite_layout import Physical
-from .sqlite_storage import result_reader
+from .sqlite_storage import Physical, result_reader
 
 MAX_LOG = 200_000
 """Changes that are kept; an index that is further behind reads its table again."""

@@ -2,26 +2,72 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
-from ..catalog import ROW, Column, Table, Type
+from ..catalog import ROW, Table, Type
 from ..deadline import check
-from ..sql.expression_types import NAMES, type_of
+from ..sql.expression_types import type_of
 from ..sql.group_by import has_aggregates
 from ..sql.scope import Source, fold_name, shown
 from .base import StaleCatalogueError
 from .sqlite_aggregates import single_row
 from .sqlite_expressions import ExpressionSql
 from .sqlite_functions import MAX_ARGUMENTS, Udf
-from .sqlite_layout import Compiled, Physical, Placed, Slot
 from .sqlite_sets import set_call
-from .sqlite_storage import collation, has_limits
+from .sqlite_storage import Physical, collation, fit_limits, has_limits, named_column, stored_value
 
 MAX_SQL = 64_000_000  # characters of one expression
 _WRITTEN, _WRITTEN_AT_LEAST = 10, 10_000  # expressions that may be written: for each node of the tree, and in all
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A source of FROM in the SQL: its alias and columns."""
+
+    alias: str
+    columns: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A parameter slot: which parameter, and its bound type."""
+
+    parameter: int
+    kind: str
+    limits: Type | None = None
+    column: str = ""
+    """The column that it is written into, whose limits it has to keep."""
+
+
+@dataclass(slots=True)
+class Compiled:
+    """SQL for SQLite with everything needed to run it."""
+
+    sql: str
+    slots: list[Slot]
+    udfs: list[Udf]
+    columns: tuple[tuple[str, str], ...] = ()
+    target: Physical | None = None
+    """The table that is written to."""
+
+
+def parameter_values(compiled: Compiled, parameters: Sequence[Any], rows: Mapping[str, Any]) -> list[Any]:
+    """Return the values for the slots of a statement, in stored form."""
+    values: list[Any] = []
+    for slot in compiled.slots:
+        if slot.parameter < 0:
+            values.append(json.dumps([int(row) for row in rows[slot.kind]]))
+        else:
+            with named_column(slot.column):
+                value = stored_value(parameters[slot.parameter], slot.kind)
+            values.append(value if slot.limits is None else fit_limits(value, slot.limits, slot.column))
+    return values
 
 
 class Compiler:
@@ -86,13 +132,6 @@ class Compiler:
             raise NoSuchTableError(f'column "{name}" does not exist in "{alias}"')
         return f"{placed.alias}.{placed.columns[name]}" if placed.alias else placed.columns[name]
 
-    def sequence(self, column: Column) -> str:
-        """Return the argument by which rmem_nextval knows a serial column of the written table."""
-        if self.target is None:
-            raise SqlError("a serial column is filled in by INSERT only")
-        kind = NAMES[column.type.kind]
-        return f"'{self.target.columns[column.name]}/{kind}'"
-
     def single(self, node: exp.Subquery) -> str:
         """Compile a scalar subquery: more than one row is an error."""
         text = self.query(node)
@@ -101,16 +140,14 @@ class Compiler:
         return f"(SELECT {self.call(single_row(), ['o1'])} FROM ({text}))"
 
     def order_sql(self, key: exp.Ordered) -> str:
-        """Compile one ORDER BY key; always write the place of NULL."""
-        direction = " DESC" if key.args.get("desc") else ""
-        nulls = " NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST"
+        """Compile one ORDER BY key."""
         node = key.this
         if "output" in node.meta:
             # The name stands for its expression, and so would the collations in that.
             text = self.expressions.collate(f"o{node.meta['output'] + 1}", type_of(node), " COLLATE ")
         else:
             text = self.expressions.key(node)
-        return f"{text}{direction}{nulls}"
+        return text + _direction(key)
 
     # -- queries --------------------------------------------------------------------------------------------
 
@@ -149,9 +186,6 @@ class Compiler:
             word = "" if materialized is None else " MATERIALIZED" if materialized else " NOT MATERIALIZED"
             parts.append(f"{placed.alias}({', '.join(placed.columns.values())}) AS{word} ({body})")
         return f"WITH {'RECURSIVE ' if clause.args.get('recursive') else ''}{', '.join(parts)} "
-
-    def _find_query(self, name: str) -> Placed | None:
-        return next((level[name] for level in reversed(self._queries) if name in level), None)
 
     def _subquery(self, node: exp.Subquery, wants: Sequence[str] | None) -> str:
         head = self.with_queries(node)
@@ -199,9 +233,10 @@ class Compiler:
             keys = [
                 node.expressions[key.meta["output"]].this if "output" in key.meta else key for key in group.expressions
             ]
-            # A constant would be taken for the number of a column.
+            constant = (exp.Literal, exp.Parameter, exp.Boolean, exp.Null)  # would be taken for the number of a column
             text += " GROUP BY " + ", ".join(
-                f"+({self.expressions.sql(key)})" if _is_constant(key) else self.expressions.key(key) for key in keys
+                f"+({self.expressions.sql(key)})" if isinstance(key.unnest(), constant) else self.expressions.key(key)
+                for key in keys
             )
         if node.args.get("having") is not None:
             if group is None and not any(has_aggregates(item.this) for item in node.expressions):
@@ -229,18 +264,12 @@ class Compiler:
             return self.expressions.key(inner)
 
         partition = ", ".join(text(key) for key in keys)
-        directions = [
-            (" DESC" if key.args.get("desc") else "")
-            + (" NULLS FIRST" if key.args.get("nulls_first") else " NULLS LAST")
-            for key in ordered
-        ]
-        inside = ", ".join(text(key.this) + way for key, way in zip(ordered, directions, strict=True))
+        inside = ", ".join(text(key.this) + _direction(key) for key in ordered)
         extra = [f"{text(key.this)} AS k{at}" for at, key in enumerate(ordered, 1)]
         number = f"row_number() OVER (PARTITION BY {partition}{' ORDER BY ' + inside if inside else ''}) AS n1"
         outputs = ", ".join(f"o{at}" for at in range(1, len(items) + 1))
         outside = ", ".join(
-            self.expressions.collate(f"k{at}", type_of(key.this)) + way
-            for at, (key, way) in enumerate(zip(ordered, directions, strict=True), 1)
+            self.expressions.collate(f"k{at}", type_of(key.this)) + _direction(key) for at, key in enumerate(ordered, 1)
         )
         body = f"SELECT {', '.join([*items, *extra, number])}{rest}"
         tail = (f" ORDER BY {outside}" if outside else "") + self._limits(node)
@@ -272,14 +301,11 @@ class Compiler:
         head = self.with_queries(node)
         kinds = list(wants or [kind for _, kind in node.meta["columns"]])
         names = [f"column{at} AS o{at}" for at in range(1, len(kinds) + 1)]
-        return f"{head}SELECT {', '.join(names)} FROM (VALUES {self.values_rows(node, kinds)}){self.tail(node)}"
-
-    def values_rows(self, node: exp.Values, kinds: Sequence[str]) -> str:
-        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
-        return ", ".join(
-            "(" + ", ".join(self.expressions.sql_as(item, kind) for item, kind in zip(row, kinds, strict=True)) + ")"
-            for row in rows
-        )
+        rows = []
+        for row in node.expressions:
+            pairs = zip(row.expressions if isinstance(row, exp.Tuple) else [row], kinds, strict=True)
+            rows.append(f"({', '.join(self.expressions.sql_as(item, kind) for item, kind in pairs)})")
+        return f"{head}SELECT {', '.join(names)} FROM (VALUES {', '.join(rows)}){self.tail(node)}"
 
     # -- FROM -----------------------------------------------------------------------------------------------
 
@@ -322,7 +348,8 @@ class Compiler:
 
     def _table(self, node: exp.Table, source: Source, alias: str) -> str:
         if source.table is None:
-            placed = self._find_query(fold_name(node.this))
+            name = fold_name(node.this)
+            placed = next((level[name] for level in reversed(self._queries) if name in level), None)
             if placed is None:
                 raise SqlError(f"{shown(node)} cannot be referred to here")
             self.place(source, alias, [f"o{at}" for at in range(1, len(source.columns) + 1)])
@@ -330,21 +357,21 @@ class Compiler:
         physical = self.physical(source.table)
         self.place(source, alias, [physical.columns[name] for name in source.under])
         if source.alias in self.candidates:
-            slot = self._rows_slot(source.alias)
-            inside = f"SELECT value FROM json_each({slot})"
+            inside = f"SELECT value FROM json_each({self.slot(-1, source.alias)})"
             return f"(SELECT * FROM {physical.name} WHERE {ROW} IN ({inside})) AS {alias}"
         return f"{physical.name} AS {alias}"
-
-    def _rows_slot(self, alias: str) -> str:
-        slot = Slot(-1, alias)
-        self.slots.append(slot)
-        return f"?{len(self.slots)}"
 
     def physical(self, table: Table) -> Physical:
         found = self.tables.get(table.name)
         if found is None or found.table != table:
             raise StaleCatalogueError(table.name)
         return found
+
+
+def _direction(key: exp.Ordered) -> str:
+    """Return the direction of an ORDER BY key; always with the place of NULL."""
+    nulls = "FIRST" if key.args.get("nulls_first") else "LAST"
+    return f"{' DESC' if key.args.get('desc') else ''} NULLS {nulls}"
 
 
 def _is_single(node: exp.Expr) -> bool:
@@ -366,7 +393,3 @@ def _is_bare(node: exp.Expression) -> bool:
     return isinstance(node, exp.SetOperation) and not any(
         node.args.get(key) for key in ("order", "limit", "offset", "with_")
     )
-
-
-def _is_constant(node: exp.Expression) -> bool:
-    return isinstance(node.unnest(), (exp.Literal, exp.Parameter, exp.Boolean, exp.Null))

@@ -3,7 +3,7 @@ tables and aliases have names of our own, functions are those of the registry.""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,13 +23,11 @@ from . import (  # noqa: F401 - they register their functions
     sqlite_arrays,
     sqlite_json,
     sqlite_numbers,
-    sqlite_patterns,
     sqlite_text,
     sqlite_times,
 )
 from .sqlite_aggregates import aggregate_sql, window_sql
 from .sqlite_functions import MAX_ARGUMENTS, Native, scalar
-from .sqlite_patterns import SHORT, is_short
 from .sqlite_storage import (
     collation,
     fit_limits,
@@ -39,6 +37,7 @@ from .sqlite_storage import (
     text_sql,
     writer,
 )
+from .sqlite_text import MAX_LIKE, is_short
 
 if TYPE_CHECKING:
     from .sqlite_compile import Compiler
@@ -162,15 +161,14 @@ class ExpressionSql:
     def _array(self, node: exp.Array) -> str:
         """Compile an array as one call, or as calls that join the arrays of others."""
         kind = type_of(node)
-        inner = element(kind)
-        items = [self.sql_as(item, inner) for item in node.expressions]
-        parts = [self._variadic(f"array({len(part)})", part, inner, kind, _BUILD) for part in _split(items)]
-        while len(parts) > 1:
-            parts = [self._variadic(f"joined({len(part)})", part, kind, kind, _JOIN) for part in _split(parts)]
+        name, takes, run = "array", element(kind), _BUILD
+        parts = [self.sql_as(item, takes) for item in node.expressions]
+        while name == "array" or len(parts) > 1:
+            pieces = [parts[at : at + MAX_ARGUMENTS] for at in range(0, len(parts) or 1, MAX_ARGUMENTS)]
+            calls = [scalar(f"{name}({len(piece)})", (takes,) * len(piece), kind, run) for piece in pieces]
+            parts = [self.compiler.call(call, piece) for call, piece in zip(calls, pieces, strict=True)]
+            name, takes, run = "joined", kind, _JOIN
         return parts[0]
-
-    def _variadic(self, key: str, items: Sequence[str], takes: str, gives: str, run: Native) -> str:
-        return self.compiler.call(scalar(key, (takes,) * len(items), gives, run), items)
 
     def _bracket(self, node: exp.Bracket) -> str:
         kind = type_of(node.this)
@@ -190,7 +188,8 @@ class ExpressionSql:
         template = _CALL_SQL.get(call.key)
         if template is not None:
             return template.format(*items)
-        takes = ("bytea", "bytea") if call.key in _AS_STORED else call.takes
+        # Vectors in stored form, because converting them to lists would take most of the time.
+        takes = ("bytea", "bytea") if call.key == "<->(float4[], float4[])" else call.takes
         return self.compiler.call(scalar(call.key, takes, call.gives), items)
 
     def _unary(self, node: exp.Expression) -> str:
@@ -258,20 +257,20 @@ class ExpressionSql:
         return f"({self.compare(node.this, kind)} BETWEEN {low} AND {high})"
 
     def _like(self, node: exp.Expression) -> str:
-        folds = isinstance(node, exp.ILike)
         left, right = self.sql_as(node.this, "text"), self.sql_as(node.expression, "text")
+        if isinstance(node, exp.ILike):
+            lower = scalar("lower(text)", ("text",), "text")
+            left, right = self.compiler.call(lower, [left]), self.compiler.call(lower, [right])
         text = f"({left} LIKE {right} ESCAPE '\\')"
-        if folds or not self._is_short_pattern(node.expression.unnest()):
-            name = "ilike(text, text)" if folds else "like(text, text)"
-            call = self.compiler.call(scalar(name, ("text", "text"), "bool"), [left, right])
-            text = call if folds else f"(CASE WHEN length({right}) <= {SHORT} THEN {text} ELSE {call} END)"
-        return f"(NOT {text})" if node.args.get("negate") else text
-
-    def _is_short_pattern(self, pattern: exp.Expr) -> bool:
-        """Whether SQLite's own LIKE, which cannot be stopped, ends soon whatever the text is."""
+        pattern = node.expression.unnest()
         if isinstance(pattern, exp.Parameter):
-            return int(pattern.name) not in self.compiler.long_patterns
-        return isinstance(pattern, exp.Literal) and is_short(pattern.this)
+            short = int(pattern.name) not in self.compiler.long_patterns
+        else:
+            short = isinstance(pattern, exp.Literal) and is_short(pattern.this)
+        if not short:
+            refused = self.compiler.call(scalar("refused like", (), "bool"), [])
+            text = f"(CASE WHEN length({left}) * length({right}) > {MAX_LIKE} THEN {refused} ELSE {text} END)"
+        return f"(NOT {text})" if node.args.get("negate") else text
 
     def _case(self, node: exp.Case) -> str:
         kind = type_of(node)
@@ -295,11 +294,15 @@ class ExpressionSql:
         call: FunctionCall | None = node.meta.get("call")
         if call is None:
             raise SqlUnsupportedError(f"function {name}() is not supported here")
-        special = _SPECIAL.get(name)
-        if special is not None:
-            return special(self, node, call)
         if call.signature.name in functions.aggregates:
             return aggregate_sql(self, node, "", "")
+        if name == "coalesce":
+            items = [self.sql_as(argument, call.gives) for argument in node.expressions]
+            return items[0] if len(items) == 1 else f"coalesce({', '.join(items)})"
+        if name == "nullif":
+            (left, right), kind = node.expressions, call.takes[0]
+            same = f"{self.compare(left, kind)} = {self.sql_as(right, kind)}"
+            return f"(CASE WHEN {same} THEN NULL ELSE {self.sql_as(left, call.gives)} END)"
         return self._call_sql(call, node.expressions)
 
     def _filter(self, node: exp.Filter) -> str:
@@ -339,35 +342,10 @@ class ExpressionSql:
     }
 
 
-_AS_STORED = ("<->(float4[], float4[])",)
-
-
-def _split(items: Sequence[str]) -> list[Sequence[str]]:
-    """Split the arguments of a call into as many as one call takes; at least one part."""
-    return [items[start : start + MAX_ARGUMENTS] for start in range(0, len(items) or 1, MAX_ARGUMENTS)]
-
-
 _BUILD = Native(lambda *values: list(values), strict=False)
 _JOIN = Native(lambda *arrays: list(chain.from_iterable(arrays)), strict=False)
 
 
-def _coalesce(self: ExpressionSql, node: exp.Anonymous, call: FunctionCall) -> str:
-    items = [self.sql_as(argument, call.gives) for argument in node.expressions]
-    return items[0] if len(items) == 1 else f"coalesce({', '.join(items)})"
-
-
-def _nullif(self: ExpressionSql, node: exp.Anonymous, call: FunctionCall) -> str:
-    kind = call.takes[0]
-    left, right = node.expressions
-    same = f"{self.compare(left, kind)} = {self.sql_as(right, kind)}"
-    return f"(CASE WHEN {same} THEN NULL ELSE {self.sql_as(left, call.gives)} END)"
-
-
-_SPECIAL: dict[str, Callable[[ExpressionSql, exp.Anonymous, FunctionCall], str]] = {
-    "coalesce": _coalesce,
-    "nullif": _nullif,
-    "now": lambda self, node, call: "rmem_now()",
-}
 _ALIKE = {
     *((a, b) for a in INTEGERS for b in INTEGERS if INTEGERS.index(a) < INTEGERS.index(b)),
     ("bool", "int4"),
@@ -389,6 +367,7 @@ _CAST_SQL = {
 }
 _CALL_SQL = {
     "length(text)": "length({0})",
+    "now()": "rmem_now()",
     "+(date, int4)": "({0} + {1})",
     "+(int4, date)": "({0} + {1})",
     "-(date, int4)": "({0} - {1})",

@@ -76,18 +76,14 @@ class StatementState:
         self.known: set[str] = set()
 
 
-def function_name(key: str, takes: Sequence[str], gives: str) -> str:
-    """Return a name that is equal in every process, because stored CHECK conditions contain it."""
-    word = re.sub(r"\W+", "_", key.partition("(")[0]).strip("_") or "op"
-    return f"pg_{word}_{zlib.crc32(f'{key}|{takes}|{gives}'.encode()):08x}"
-
-
 def scalar(key: str, takes: Sequence[str], gives: str, entry: Native | None = None) -> Udf:
     """Return the function of a signature for arguments of these types."""
     entry = entry or natives.get(key)
     if entry is None:
         raise SqlError(f"function {key} is not offered by this engine")
-    return Udf(function_name(key, takes, gives), len(takes), wrap(entry, takes, gives), stable=entry.stable)
+    word = re.sub(r"\W+", "_", key.partition("(")[0]).strip("_") or "op"
+    name = f"pg_{word}_{zlib.crc32(f'{key}|{takes}|{gives}'.encode()):08x}"
+    return Udf(name, len(takes), wrap(entry, takes, gives), stable=entry.stable)
 
 
 def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[StatementState], Function]:
@@ -103,24 +99,19 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[Statement
         def call(*arguments: Any) -> Any:
             try:
                 check()
-                if entry.strict:
-                    if None in arguments:
-                        return None
-                    values = arguments if plain else [read(item) for read, item in zip(readers, arguments, strict=True)]
-                else:
-                    values = [
-                        None if item is None else read(item) for read, item in zip(readers, arguments, strict=True)
-                    ]
+                if entry.strict and None in arguments:
+                    return None
+                values: Sequence[Any] = arguments
+                if not plain:
+                    pairs = zip(readers, arguments, strict=True)
+                    values = [None if item is None else read(item) for read, item in pairs]
                 result = run(kinds, *values) if entry.kinds else run(*values)
                 return None if result is nothing else write(result)
-            except RemanenceError as error:
+            except (RemanenceError, TimeoutError) as error:
                 state.error = state.error or error
                 raise
             except (ArithmeticError, ValueError, TypeError, RecursionError, MemoryError, KeyError) as error:
                 state.error = state.error or SqlError(f"a value is out of range: {error}")
-                raise
-            except TimeoutError as error:
-                state.error = state.error or error
                 raise
 
         return call
@@ -129,6 +120,20 @@ def wrap(entry: Native, takes: Sequence[str], gives: str) -> Callable[[Statement
 
 
 readers_same = reader("text")
+
+
+def keep_error(state: StatementState, run: Function, what: str = "a value is out of range") -> Function:
+    """Return a function that keeps its error, of which SQLite tells only that there was one."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return run(*arguments)
+        except Exception as error:
+            known = isinstance(error, RemanenceError | TimeoutError)
+            state.error = state.error or (error if known else SqlError(f"{what}: {error}"))
+            raise
+
+    return call
 
 
 def install(connection: sqlite3.Connection, state: StatementState, udfs: Sequence[Udf]) -> None:

@@ -15,18 +15,16 @@ _PLAIN = ("int2", "int4", "int8", "numeric", "bool", "text", "jsonb")
 
 
 def as_json(value: Any, kind: str) -> Any:
-    """Convert a plain value of any type to JSON."""
     if value is None or kind in _PLAIN:
         return value
-    if kind in ("float4", "float8"):
-        text = text_of(value, kind)
-        return text if text.lstrip("-") == "Infinity" else Decimal(text)
     if is_array(kind):
         return [as_json(item, element(kind)) for item in value]
     text = text_of(value, kind)
-    if kind == "timestamptz":
-        return text.replace(" ", "T") + ":00"
-    return text.replace(" ", "T") if kind == "timestamp" else text
+    if kind in ("float4", "float8"):
+        return text if text.lstrip("-") == "Infinity" else Decimal(text)
+    if kind in ("timestamp", "timestamptz"):
+        text = text.replace(" ", "T") + (":00" if kind == "timestamptz" else "")
+    return text
 
 
 def json_key(value: Any, kind: str) -> str:
@@ -40,35 +38,27 @@ def json_key(value: Any, kind: str) -> str:
 
 def as_text(value: Any) -> str | None:
     """Return what `->>` gives: a string as it is, other values as JSON."""
-    return None if value is None else value if isinstance(value, str) else json_text(value)
+    if value is None or value is NOTHING:
+        return None
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _child(value: Any, key: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(key, NOTHING) if isinstance(key, str) else NOTHING
-    if isinstance(key, int) and not isinstance(value, list):
-        value = [value]  # PostgreSQL keeps a lone value as an array of one
-    if isinstance(value, list) and isinstance(key, int):
-        return value[key] if -len(value) <= key < len(value) else NOTHING
-    return NOTHING
-
-
-def _step(value: Any, key: str | None) -> Any:
-    """Follow one step of a path; numbers are written as text."""
-    if key is None:
+    if isinstance(key, str):
         return NOTHING
-    if isinstance(value, list):
-        try:
-            return _child(value, int(key))
-        except ValueError:
-            return NOTHING
-    return _child(value, key)
+    items = value if isinstance(value, list) else [value]  # PostgreSQL keeps a lone value as an array of one
+    return items[key] if -len(items) <= key < len(items) else NOTHING
 
 
 @native("#>(jsonb, text[])")
 def _at(value: Any, path: list[str | None]) -> Any:
     for key in path:
-        value = _step(value, key)
+        try:
+            value = NOTHING if key is None else _child(value, int(key) if isinstance(value, list) else key)
+        except ValueError:
+            return NOTHING
         if value is NOTHING:
             return NOTHING
     return value
@@ -77,16 +67,8 @@ def _at(value: Any, path: list[str | None]) -> Any:
 native("->(jsonb, text)", "->(jsonb, int4)")(_child)
 
 
-@native("->>(jsonb, text)", "->>(jsonb, int4)")
-def _get_text(value: Any, key: str | int) -> str | None:
-    found = _child(value, key)
-    return None if found is NOTHING else as_text(found)
-
-
-@native("#>>(jsonb, text[])")
-def _path_text(value: Any, path: list[str | None]) -> str | None:
-    found = _at(value, path)
-    return None if found is NOTHING else as_text(found)
+native("->>(jsonb, text)", "->>(jsonb, int4)")(lambda value, key: as_text(_child(value, key)))
+native("#>>(jsonb, text[])")(lambda value, path: as_text(_at(value, path)))
 
 
 def contains(left: Any, right: Any, *, top: bool = True) -> bool:
@@ -96,16 +78,10 @@ def contains(left: Any, right: Any, *, top: bool = True) -> bool:
             key in left and contains(left[key], inner, top=False) for key, inner in right.items()
         )
     if isinstance(right, list):
-        return isinstance(left, list) and all(
-            any(contains(item, inner, top=False) for item in left if _is_inner(item, inner)) for inner in right
-        )
+        return isinstance(left, list) and all(any(contains(item, inner, top=False) for item in left) for inner in right)
     if isinstance(left, list) and top:
-        return any(not isinstance(item, (dict, list)) and order_key(item) == order_key(right) for item in left)
+        return any(contains(item, right, top=False) for item in left)
     return not isinstance(left, (dict, list)) and order_key(left) == order_key(right)
-
-
-def _is_inner(item: Any, inner: Any) -> bool:
-    return isinstance(item, (dict, list)) == isinstance(inner, (dict, list))
 
 
 native("@>(jsonb, jsonb)")(contains)

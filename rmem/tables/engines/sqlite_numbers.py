@@ -4,11 +4,13 @@ after the point as PostgreSQL gives it."""
 from __future__ import annotations
 
 import math
+import operator
 import random as rnd
 import uuid
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from functools import partial
+from typing import Any
 
 from ...errors import SqlError
 from ..sql.casts import round_half_up
@@ -44,20 +46,14 @@ def _quotient(left: int, right: int) -> int:
 def _remainder(left: int, right: int) -> int:
     if right == 0:
         raise SqlError(ZERO)
-    return (
-        int(math.fmod(left, right))
-        if abs(left) < 2**53 and abs(right) < 2**53
-        else left - right * _quotient(left, right)
-    )
+    return abs(left) % abs(right) if left >= 0 else -(abs(left) % abs(right))
 
 
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 for _kind in INTEGERS:
-    native(f"+({_kind}, {_kind})")(_bounded_operation(_kind, lambda a, b: a + b))
-    native(f"-({_kind}, {_kind})")(_bounded_operation(_kind, lambda a, b: a - b))
-    native(f"*({_kind}, {_kind})")(_bounded_operation(_kind, lambda a, b: a * b))
-    native(f"/({_kind}, {_kind})")(_bounded_operation(_kind, _quotient))
-    native(f"%({_kind}, {_kind})", f"mod({_kind}, {_kind})")(_bounded_operation(_kind, _remainder))
-    native(f"negative({_kind})")(partial(_bounded_operation(_kind, lambda a, b: a - b), 0))
+    for _op, _compute in {**_ARITHMETIC, "/": _quotient, "%": _remainder, "mod": _remainder}.items():
+        native(f"{_op}({_kind}, {_kind})")(_bounded_operation(_kind, _compute))
+    native(f"negative({_kind})")(partial(_bounded_operation(_kind, operator.sub), 0))
     native(f"abs({_kind})")(partial(_bounded_operation(_kind, lambda a, b: abs(b)), 0))
 
 
@@ -78,13 +74,7 @@ def _float_quotient(left: float, right: float) -> float:
     return left / right
 
 
-_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": _float_quotient,
-}
-for _op, _compute in _ARITHMETIC.items():
+for _op, _compute in {**_ARITHMETIC, "/": _float_quotient}.items():
     native(f"{_op}(float8, float8)", f"{_op}(float4, float8)", f"{_op}(float8, float4)")(
         lambda a, b, run=_compute: check_float(run(a, b), a, b)
     )
@@ -94,37 +84,28 @@ for _kind in ("float4", "float8"):
     native(f"abs({_kind})")(abs)
 
 
-def float_round(value: float) -> float:
-    """Round half to even."""
-    return value if math.isinf(value) or abs(value) >= 2**52 else math.copysign(float(round(value)), value)
-
-
 def _float_power(base: float, power: float) -> float:
     if base == 0 and power < 0:
         raise SqlError("zero raised to a negative power is undefined")
-    if base < 0 and power != math.floor(power):
-        raise SqlError("a negative number raised to a non-integer power yields a complex result")
-    try:
-        return math.pow(base, power)
-    except OverflowError:
-        raise SqlError("value out of range: overflow") from None
+    return math.pow(base, power)
 
 
-def _real(name: str, run: Callable[[float], float]) -> None:
-    def call(value: float) -> float:
+def _real(run: Callable[..., float], *keys: str) -> None:
+    def call(*values: float) -> float:
         try:
-            return run(value)
+            return run(*values)
         except OverflowError:
             raise SqlError("value out of range: overflow") from None
         except ValueError:
-            raise SqlError(DOMAIN.get(name, "input is out of range")) from None
+            raise SqlError(DOMAIN.get(keys[0], "input is out of range")) from None
 
-    native(f"{name}(float8)")(call)
+    native(*keys)(call)
 
 
 DOMAIN = {
-    "sqrt": "cannot take square root of a negative number",
-    "ln": "cannot take logarithm of zero or of a negative number",
+    "sqrt(float8)": "cannot take square root of a negative number",
+    "ln(float8)": "cannot take logarithm of zero or of a negative number",
+    "power(float8, float8)": "a negative number raised to a non-integer power yields a complex result",
 }
 
 
@@ -138,13 +119,13 @@ def _whole(run: Callable[[float], int]) -> Callable[[float], float]:
 for _name, _run in (
     ("ceil", _whole(math.ceil)),
     ("floor", _whole(math.floor)),
-    ("round", float_round),
+    ("round", _whole(round)),
     ("sqrt", math.sqrt),
     ("exp", math.exp),
     ("ln", math.log),
 ):
-    _real(_name, _run)
-native("power(float8, float8)", "^(float8, float8)")(_float_power)
+    _real(_run, f"{_name}(float8)")
+_real(_float_power, "power(float8, float8)", "^(float8, float8)")
 native("random()", stable=False)(rnd.random)
 
 
@@ -168,18 +149,13 @@ def _weight(value: Decimal) -> tuple[int, int]:
     return weight, int(abs(value).scaleb(-4 * weight, context=EXACT))
 
 
-def _quotient_scale(left: Decimal, right: Decimal) -> int:
-    """Return the decimals of a quotient: at least 16 significant digits, and no fewer than its operands have."""
-    weight1, first1 = _weight(left)
-    weight2, first2 = _weight(right)
-    weight = weight1 - weight2 - (1 if first1 <= first2 else 0)
-    return min(max(16 - weight * 4, scale_of(left), scale_of(right), 0), 1000)
-
-
 def divide(left: Decimal, right: Decimal) -> Decimal:
+    """Divide with at least 16 significant digits, and as many decimals as the operands have."""
     if right.is_zero():
         raise SqlError(ZERO)
-    scale = _quotient_scale(left, right)
+    (weight1, first1), (weight2, first2) = _weight(left), _weight(right)
+    weight = weight1 - weight2 - (first1 <= first2)
+    scale = min(max(16 - weight * 4, scale_of(left), scale_of(right), 0), 1000)
     digits = max(left.adjusted() - right.adjusted(), 0) + scale + 10
     quotient = Context(prec=digits, rounding=ROUND_DOWN).divide(left, right)
     enough = Context(prec=len(quotient.as_tuple().digits) + scale + 20)
@@ -192,21 +168,8 @@ def _check_digits(value: Decimal) -> Decimal:
     return value
 
 
-@native("+(numeric, numeric)")
-def _add(left: Decimal, right: Decimal) -> Decimal:
-    return _check_digits(EXACT.add(left, right))
-
-
-@native("-(numeric, numeric)")
-def _subtract(left: Decimal, right: Decimal) -> Decimal:
-    return _check_digits(EXACT.subtract(left, right))
-
-
-@native("*(numeric, numeric)")
-def _multiply(left: Decimal, right: Decimal) -> Decimal:
-    return _check_digits(EXACT.multiply(left, right))
-
-
+for _op, _compute in {"+": EXACT.add, "-": EXACT.subtract, "*": EXACT.multiply}.items():
+    native(f"{_op}(numeric, numeric)")(lambda a, b, run=_compute: _check_digits(run(a, b)))
 native("/(numeric, numeric)")(divide)
 
 
@@ -219,7 +182,7 @@ def _numeric_remainder(left: Decimal, right: Decimal) -> Decimal:
 
 
 native("negative(numeric)")(lambda value: EXACT.minus(value) if value else value)
-native("abs(numeric)")(lambda value: abs(value))
+native("abs(numeric)")(abs)
 for _name, _rounding in (("ceil", ROUND_CEILING), ("floor", ROUND_FLOOR)):
     native(f"{_name}(numeric)")(lambda value, how=_rounding: value.quantize(Decimal(1), rounding=how, context=EXACT))
 native("round(numeric)")(lambda value: round_half_up(value, 0))

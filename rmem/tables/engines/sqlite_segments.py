@@ -7,15 +7,14 @@ anything missing, outdated or damaged is read from the rows again."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...index.segments import BadSegment, Segment
 from ...stores.sql import cache
-from ..catalog import ROW
-from .base import RowNumbers, TableChanges
-from .sqlite_changes import Version, floor_of, segment_changes, select_rows
-from .sqlite_layout import Physical
+from .base import TableChanges
+from .sqlite_changes import Version, floor_of, segment_changes
+from .sqlite_storage import Physical
 
 if TYPE_CHECKING:
     from ..search.texts import TextColumn
@@ -29,27 +28,15 @@ def owner_of(physical: Physical, column: str) -> cache.SegmentOwner:
     return cache.SegmentOwner("table_segments", "table_segment_arrays", (("table_id", physical.id), ("place", place)))
 
 
-def load(
-    connection: sqlite3.Connection, catalogue: int, physical: Physical, column: str, index: TextColumn | VectorColumn
-) -> tuple[int, int | None]:
-    """Fill an empty index; return its version (0: none) and the first unusable segment."""
-    found = cache.load_chain(connection, index.absorb, index.is_sound, owner_of(physical, column))
-    if found.changes is None:
-        return 0, found.distrusted
-    version = Version(catalogue, physical.id, found.row, found.changes)
-    return version.number(), found.distrusted
-
-
 def pack(
     connection: sqlite3.Connection,
+    owner: cache.SegmentOwner,
     physical: Physical,
-    column: str,
     index: TextColumn | VectorColumn,
     known: Version,
     least: int,
 ) -> list[Segment]:
     """Return what to write: all spans if too many of their rows changed, and the rows after them."""
-    owner = owner_of(physical, column)
     chain = cache.chain_of(connection, owner)
     covered, rows = (chain[-1][1], sum(span[2] for span in chain)) if chain else (0, 0)
     since = min((span[3] for span in chain), default=known.change)
@@ -61,19 +48,6 @@ def pack(
     if fresh is not None:
         spans = [span for span in spans if span[1] < fresh[0]] + [fresh]
     return [index.pack(first, last, known.change) for first, last in spans]
-
-
-def write(connection: sqlite3.Connection, physical: Physical, column: str, packed: Sequence[Segment]) -> None:
-    owner = owner_of(physical, column)
-    for segment in packed:
-        cache.replace(connection, segment, owner)
-        cache.save(connection, segment, owner)
-
-
-def vectors(connection: sqlite3.Connection, physical: Physical, column: str, rows: RowNumbers) -> dict[int, bytes]:
-    """Return the stored vectors of some rows."""
-    found = select_rows(connection, physical, f"{ROW}, {physical.columns[column]}", rows.tolist())
-    return {row: stored for row, stored in found if stored is not None}
 
 
 def outdated_segments(

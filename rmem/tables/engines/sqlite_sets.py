@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate, islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -39,10 +39,7 @@ def set_call(compiler: Compiler, node: exp.Table, source: Source, alias: str) ->
         value = f"rmem_float({value})"
     elif kind in ("bytea", "float4[]", "float4[][]"):
         value = f"rmem_bytes({value})"
-    columns = [f"{alias}.key", value] if pairs else [value]
-    if node.args.get("ordinality"):
-        columns.append(f"({alias}.key + 1)")
-    compiler.place(source, "", columns)
+    compiler.place(source, "", [f"{alias}.key", value] if pairs else [value])
     udf = scalar(f"rows of {call.key}", call.takes, "text", Native(_rows_of(name, kind)))
     return f"json_each({compiler.call(udf, items)}) AS {alias}"
 
@@ -68,40 +65,24 @@ def _rows_of(name: str, kind: str) -> Callable[..., str]:
 
 
 def _series(start: Any, end: Any, step: Any = None) -> list[Any]:
-    if isinstance(step, Interval):
-        return _times(start, end, step)
-    step = 1 if step is None else step
-    if step == 0:
+    size = 1 if step is None else step.total if isinstance(step, Interval) else step
+    if size == 0:
         raise SqlError("step size cannot equal zero")
-    _check((end - start) // step + 1)
-    return list(range(start, end + (1 if step > 0 else -1), step))
-
-
-def _check(count: int) -> None:
-    if count > MAX_SERIES:
+    if not isinstance(step, Interval):
+        found: Sequence[Any] = range(start, end + (1 if size > 0 else -1), size)
+    else:
+        times = takewhile(
+            lambda at: at <= end if size > 0 else at >= end, accumulate(repeat(step), add_interval, initial=start)
+        )
+        found = list(islice(times, MAX_SERIES + 1))
+    if len(found) > MAX_SERIES:
         raise SqlError(f"generate_series of more than {MAX_SERIES:,} values is not supported")
-
-
-def _times(start: dt.datetime, end: dt.datetime, step: Interval) -> list[dt.datetime]:
-    if step.total == 0:
-        raise SqlError("step size cannot equal zero")
-    found = []
-    at = start
-    forward = step.total > 0
-    while at <= end if forward else at >= end:
-        found.append(at)
-        _check(len(found))
-        at = add_interval(at, step)
-    return found
+    return list(found)
 
 
 def _elements(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise SqlError(
-            "cannot extract elements from an object"
-            if isinstance(value, dict)
-            else "cannot extract elements from a scalar"
-        )
+        raise SqlError(f"cannot extract elements from {'an object' if isinstance(value, dict) else 'a scalar'}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The stored form of values in SQLite. Whole numbers, doubles, texts and bytes are SQLite's own; the rest:
+"""The stored form of tables and values in SQLite. Whole numbers, doubles, texts and bytes are SQLite's own; the rest:
 
 bool 0 or 1 · numeric the digits as text · timestamps, dates and times whole numbers · interval `months days micros` ·
 jsonb PostgreSQL's text of it · float4[] 32-bit floats · float4[][] two counts and 32-bit floats · other arrays JSON.
@@ -12,6 +12,7 @@ import datetime as dt
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -20,7 +21,7 @@ from uuid import UUID
 import numpy as np
 
 from ...errors import SqlError
-from ..catalog import Type
+from ..catalog import Kind, Table, Type
 from ..sql.casts import fit_numeric
 from ..sql.expression_types import element, is_array
 from ..sql.json_values import decimal_text, json_text, order_key, parse_json
@@ -34,6 +35,28 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 _FIRST_DAY = dt.date(1970, 1, 1).toordinal()
 
 
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """A table as stored in the file."""
+
+    id: int
+    table: Table
+    columns: dict[str, str]
+    """The names of columns in the file, by the names that users know."""
+
+    @property
+    def name(self) -> str:
+        return f"rt_{self.id}"
+
+
+def index_key(physical: Physical, name: str) -> str:
+    """Return the SQL of an indexed column; a numeric without a scale has several spellings and needs normalising."""
+    column, place = physical.table.column(name), physical.columns[name]
+    if column is not None and column.type.kind == Kind.NUMERIC and column.type.scale is None:
+        return f"CASE WHEN instr({place}, '.') THEN rtrim(rtrim({place}, '0'), '.') ELSE {place} END"
+    return place
+
+
 def collation(kind: str) -> str:
     """Return the collation of a type; empty if SQLite's own order is right."""
     if kind in ("numeric", "interval", "jsonb"):
@@ -42,7 +65,6 @@ def collation(kind: str) -> str:
 
 
 def column_type(kind: str) -> str:
-    """Return the SQLite type of a column."""
     if kind in ("int2", "int4", "int8", "bool", "timestamptz", "timestamp", "date", "time"):
         return "INTEGER"
     if kind in ("float4", "float8"):
@@ -55,7 +77,6 @@ def text_sql(text: str) -> str:
 
 
 def literal_sql(stored: Any) -> str:
-    """Write a stored value as an SQL literal."""
     if stored is None:
         return "NULL"
     if isinstance(stored, bytes):
@@ -185,7 +206,6 @@ def result_reader(kind: str) -> Callable[[Any], Any] | None:
 
 
 def stored_value(value: Any, kind: str) -> Stored:
-    """Convert a caller's value to its stored form."""
     return None if value is None else writer(kind)(fit(value, kind))
 
 
@@ -241,27 +261,9 @@ def sort_key(kind: str) -> Callable[[Any], Any]:
     return _same
 
 
-@lru_cache(maxsize=4096)
-def _number(text: str) -> Decimal:
-    return Decimal(text)
+def _order(read: Callable[[str], Any], cached: int) -> Callable[[str, str], int]:
+    key = lru_cache(cached)(read)
 
-
-@lru_cache(maxsize=4096)
-def _interval(text: str) -> int:
-    return Interval(*map(int, text.split())).total
-
-
-@lru_cache(maxsize=1024)
-def _json(text: str) -> tuple[Any, ...]:
-    return order_key(parse_json(text))
-
-
-@lru_cache(maxsize=1024)
-def _array(text: str) -> tuple[Any, ...]:
-    return tuple((item is None, item) for item in json.loads(text))
-
-
-def _order(key: Callable[[str], Any]) -> Callable[[str, str], int]:
     def compare(left: str, right: str) -> int:
         if left == right:
             return 0
@@ -272,8 +274,8 @@ def _order(key: Callable[[str], Any]) -> Callable[[str, str], int]:
 
 
 COLLATIONS: dict[str, Callable[[str, str], int]] = {
-    "rmem_numeric": _order(_number),
-    "rmem_interval": _order(_interval),
-    "rmem_jsonb": _order(_json),
-    "rmem_array": _order(_array),
+    "rmem_numeric": _order(Decimal, 4096),
+    "rmem_interval": _order(lambda text: reader("interval")(text).total, 4096),
+    "rmem_jsonb": _order(lambda text: order_key(parse_json(text)), 1024),
+    "rmem_array": _order(lambda text: tuple((item is None, item) for item in json.loads(text)), 1024),
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+import operator
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from ...errors import SqlError
@@ -50,30 +52,15 @@ def _split(value: int, unit: int) -> tuple[int, int]:
     return (whole, rest) if value >= 0 else (-whole, -rest)
 
 
-@native("+(interval, interval)")
-def _add(left: Interval, right: Interval) -> Interval:
-    return Interval(left.months + right.months, left.days + right.days, left.micros + right.micros)
-
-
-@native("-(interval, interval)")
-def _subtract(left: Interval, right: Interval) -> Interval:
-    return Interval(left.months - right.months, left.days - right.days, left.micros - right.micros)
-
-
-native("negative(interval)")(lambda value: Interval(-value.months, -value.days, -value.micros))
+native("+(interval, interval)")(lambda left, right: Interval(*map(operator.add, left, right)))
+native("-(interval, interval)")(lambda left, right: Interval(*map(operator.sub, left, right)))
+native("negative(interval)")(lambda value: Interval(*map(operator.neg, value)))
 
 
 @native("*(interval, float8)")
 def interval_times(interval: Interval, factor: float) -> Interval:
-    return _scale_interval(interval, lambda part: part * factor)
-
-
-native("*(float8, interval)")(lambda factor, interval: interval_times(interval, factor))
-
-
-def _scale_interval(interval: Interval, scale: Callable[[int], float]) -> Interval:
     """Turn fractions of months into days and of days into time, as PostgreSQL does."""
-    months, days = scale(interval.months), scale(interval.days)
+    months, days = interval.months * factor, interval.days * factor
     whole_months, whole_days = int(months), int(days)
     month_days = _nearest((months - whole_months) * 30)
     seconds = _nearest((days - whole_days + month_days - int(month_days)) * 86_400)
@@ -81,14 +68,14 @@ def _scale_interval(interval: Interval, scale: Callable[[int], float]) -> Interv
         whole_days += int(seconds / 86_400)
         seconds -= int(seconds / 86_400) * 86_400
     whole_days += int(month_days)
-    return Interval(whole_months, whole_days, round(scale(interval.micros) + seconds * SECOND))
+    return Interval(whole_months, whole_days, round(interval.micros * factor + seconds * SECOND))
+
+
+native("*(float8, interval)")(lambda factor, interval: interval_times(interval, factor))
 
 
 def _nearest(value: float) -> float:
     return round(value * 1e6) / 1e6
-
-
-# -- fields ----------------------------------------------------------------------------------------------------
 
 
 _CLOCK_FIELDS = ("hour", "minute", "second")
@@ -144,26 +131,12 @@ def _interval_field(name: str, value: Interval) -> Decimal:
 
 
 for _kind in ("timestamptz", "timestamp", "date", "time", "interval"):
-
-    def _extract(name: str, value: Any, kind: str = _kind) -> Decimal:
-        return field(name, value, kind)
-
-    native(f"extract({_kind})")(_extract)
+    native(f"extract({_kind})")(partial(field, kind=_kind))
 
 
-# -- truncating ------------------------------------------------------------------------------------------------
-
-_MIDNIGHT = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0}
-_ZEROED = {
-    "second": {"microsecond": 0},
-    "minute": {"second": 0, "microsecond": 0},
-    "hour": {"minute": 0, "second": 0, "microsecond": 0},
-    "day": _MIDNIGHT,
-    "week": _MIDNIGHT,
-    "month": {"day": 1, **_MIDNIGHT},
-    "quarter": {"day": 1, **_MIDNIGHT},
-    "year": {"month": 1, "day": 1, **_MIDNIGHT},
-}
+_UNITS = ("year", "month", "day", "hour", "minute", "second")
+_FIRST = (("month", 1), ("day", 1), ("hour", 0), ("minute", 0), ("second", 0), ("microsecond", 0))
+"""The next smaller unit of each, and its first value."""
 
 
 @native("date_trunc(text, timestamptz)", "date_trunc(text, timestamp)")
@@ -171,10 +144,10 @@ def _truncate(name: str, moment: dt.datetime) -> dt.datetime:
     name = name.lower()
     check_unit("date_trunc", name)
     if name == "week":
-        moment -= dt.timedelta(moment.weekday())
+        name, moment = "day", moment - dt.timedelta(moment.weekday())
     if name == "quarter":
-        moment = moment.replace(month=(moment.month - 1) // 3 * 3 + 1, day=1)
-    return moment.replace(**_ZEROED[name])  # type: ignore[arg-type]
+        name, moment = "month", moment.replace(month=(moment.month - 1) // 3 * 3 + 1, day=1)
+    return moment.replace(**dict(_FIRST[_UNITS.index(name) :]))  # type: ignore[arg-type]
 
 
 native("timezone(text, timestamptz)")(lambda zone, value: value.astimezone(zone_of(zone)).replace(tzinfo=None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -14,10 +15,9 @@ from ..catalog import ROW, Column, Kind, Table
 from ..sql.define import bind_value
 from ..sql.expression_types import NAMES
 from ..sql.scope import Source
-from .sqlite_compile import Compiler
+from .sqlite_compile import Compiled, Compiler
 from .sqlite_functions import StatementState
-from .sqlite_layout import Compiled, Physical, Placed, index_key
-from .sqlite_storage import fit_limits, has_limits, writer
+from .sqlite_storage import Physical, fit_limits, has_limits, index_key, writer
 
 
 def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
@@ -34,23 +34,22 @@ def compile_write(compiler: Compiler, tree: exp.Expression) -> Compiled:
 
 
 def assign(compiler: Compiler, node: exp.Expression, column: Column) -> str:
-    """Compile a value for a column."""
     if "default" in node.meta:
         return default_sql(compiler, column)
     return compiler.expressions.assign_sql(node, NAMES[column.type.kind], column.type, column.name)
 
 
 def default_sql(compiler: Compiler, column: Column) -> str:
-    """Compile the default of a column."""
     if column.serial:
-        return f"rmem_nextval({compiler.sequence(column)})"
+        assert compiler.target is not None
+        return f"rmem_nextval('{compiler.target.columns[column.name]}/{NAMES[column.type.kind]}')"
     if column.default is None:
         return "NULL"
     return assign(compiler, bind_value(column.default, column), Column(column.name, column.type))
 
 
 def _place(compiler: Compiler, source: Source, alias: str, physical: Physical) -> None:
-    compiler.placed[source.alias] = Placed(alias, {name: physical.columns[name] for name, _ in source.columns})
+    compiler.place(source, alias, [physical.columns[name] for name, _ in source.columns])
 
 
 def _returning_sql(compiler: Compiler, tree: exp.Expression, physical: Physical) -> str:
@@ -58,9 +57,7 @@ def _returning_sql(compiler: Compiler, tree: exp.Expression, physical: Physical)
     if clause is None:
         return ""
     source: Source = tree.meta["source"]
-    compiler.placed[source.alias] = Placed(
-        "", {name: f"{physical.name}.{physical.columns[name]}" for name, _ in source.columns}
-    )
+    compiler.place(source, "", [f"{physical.name}.{physical.columns[name]}" for name, _ in source.columns])
     items = [f"{compiler.expressions.sql(item.this)} AS o{at}" for at, item in enumerate(clause.expressions, 1)]
     return " RETURNING " + ", ".join(items)
 
@@ -70,17 +67,9 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
     head = compiler.with_queries(tree)
     targets: list[str] = tree.meta["targets"]
     columns = {column.name: column for column in table.columns}
-    filled = [
-        column
-        for column in table.columns
-        if column.name not in targets and (column.serial or column.default is not None)
-    ]
-    names = [physical.columns[name] for name in [*targets, *(column.name for column in filled)]]
-    defaults = [default_sql(compiler, column) for column in filled]
+    names, defaults = _filled(compiler, physical, targets)
     body = tree.expression
-    if not targets:
-        rows = f"VALUES ({', '.join(defaults)})" if defaults else "DEFAULT VALUES"
-    elif isinstance(body, exp.Values) and "columns" not in body.meta:
+    if isinstance(body, exp.Values) and "columns" not in body.meta:
         written = []
         for row in body.expressions:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
@@ -95,9 +84,16 @@ def _insert(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
             for at, (name, kind) in enumerate(zip(targets, kinds, strict=True), 1)
         ]
         rows = f"SELECT {', '.join([*items, *defaults])} FROM ({query}) WHERE true"
-    into = f" ({', '.join(names)})" if names else ""
-    conflict = _conflict(compiler, tree, physical)
-    return f"{head}INSERT INTO {physical.name}{into} {rows}{conflict}{_returning_sql(compiler, tree, physical)}"
+    rows += _conflict(compiler, tree, physical) + _returning_sql(compiler, tree, physical)
+    return f"{head}INSERT INTO {physical.name} ({', '.join(names)}) {rows}"
+
+
+def _filled(compiler: Compiler, physical: Physical, given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that an INSERT writes: those that are given, and those with a default, with their defaults."""
+    columns = [column for column in physical.table.columns if column.serial or column.default is not None]
+    filled = [column for column in columns if column.name not in given]
+    names = [physical.columns[name] for name in (*given, *(column.name for column in filled))]
+    return names, [default_sql(compiler, column) for column in filled]
 
 
 def _conflict(compiler: Compiler, tree: exp.Insert, physical: Physical) -> str:
@@ -138,27 +134,20 @@ def _where(compiler: Compiler, tree: exp.Expression) -> str:
 def _delete(compiler: Compiler, tree: exp.Delete, physical: Physical) -> str:
     head = compiler.with_queries(tree)
     using = tree.args.get("using") or []
-    if not using:
-        _place(compiler, tree.meta["source"], physical.name, physical)
-        return f"{head}DELETE FROM {physical.name}{_where(compiler, tree)}{_returning_sql(compiler, tree, physical)}"
-    _place(compiler, tree.meta["source"], "target", physical)
+    _place(compiler, tree.meta["source"], "target" if using else physical.name, physical)
     relations = ", ".join([f"{physical.name} AS target", *(compiler.relation(node) for node in using)])
-    inside = f"SELECT target.{ROW} FROM {relations}{_where(compiler, tree)}"
-    return f"{head}DELETE FROM {physical.name} WHERE {ROW} IN ({inside}){_returning_sql(compiler, tree, physical)}"
+    where = _where(compiler, tree)
+    if using:
+        where = f" WHERE {ROW} IN (SELECT target.{ROW} FROM {relations}{where})"
+    return f"{head}DELETE FROM {physical.name}{where}{_returning_sql(compiler, tree, physical)}"
 
 
 def bulk_insert(physical: Physical, columns: Sequence[str]) -> Compiled:
     """Compile an INSERT of rows with these columns."""
     compiler = Compiler({})
     compiler.target = physical
-    filled = [
-        column
-        for column in physical.table.columns
-        if column.name not in columns and (column.serial or column.default is not None)
-    ]
-    values = [f"?{at}" for at in range(1, len(columns) + 1)]
-    values += [default_sql(compiler, column) for column in filled]
-    names = [physical.columns[name] for name in [*columns, *(column.name for column in filled)]]
+    names, defaults = _filled(compiler, physical, columns)
+    values = [*(f"?{at}" for at in range(1, len(columns) + 1)), *defaults]
     return compiler.finish(f"INSERT INTO {physical.name} ({', '.join(names)}) VALUES ({', '.join(values)})")
 
 
@@ -168,19 +157,15 @@ def stored_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[An
     for name in columns:
         column = table.column(name)
         assert column is not None
-        writers.append(_column_writer(column))
+        write = str if column.type.kind is Kind.JSONB else writer(NAMES[column.type.kind])
+        writers.append(partial(_fit, write, column) if has_limits(column.type) else write)
     for row in rows:
         yield [None if value is None else write(value) for value, write in zip(row, writers, strict=True)]
 
 
-def _column_writer(column: Column) -> Callable[[Any], Any]:
-    write = str if column.type.kind is Kind.JSONB else writer(NAMES[column.type.kind])
-    if not has_limits(column.type):
-        return write
-    return lambda value: fit_limits(write(value), column.type, column.name)
+def _fit(write: Callable[[Any], Any], column: Column, value: Any) -> Any:
+    return fit_limits(write(value), column.type, column.name)
 
-
-# -- the numbers of serial columns: none is given again, whichever rows are deleted -----------------------------------
 
 _READ = 'SELECT "column", last FROM table_sequences WHERE table_id = ?'
 _SAVE = (
@@ -190,7 +175,6 @@ _SAVE = (
 
 
 def last_numbers(connection: sqlite3.Connection, physical: Physical) -> dict[str, int]:
-    """Return the last number of each serial column of a table."""
     names = {stored: name for name, stored in physical.columns.items()}
     found = connection.execute(_READ, (physical.id,))
     return {names[stored]: last for stored, last in found if stored in names}

@@ -29,7 +29,6 @@ class Allowance:
         self._held: dict[Droppable, int] = {}  # with their bytes; the last is the one used last
 
     def bound(self, most: int) -> None:
-        """Change the limit."""
         self._most = most
 
     def use(self, used: Sequence[Droppable]) -> None:
@@ -47,7 +46,7 @@ class Allowance:
             held.drop()
 
     def release(self, those: Iterable[Droppable]) -> None:
-        """Unregister things that are gone."""
+        """Unregister what is gone."""
         with self._lock:
             self._total -= sum(self._held.pop(held, 0) for held in those)
 

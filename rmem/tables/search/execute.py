@@ -45,13 +45,13 @@ class StatementRun:
 
     def result(self) -> Result:
         """Run the statement and return the whole result."""
-        search = self._start_search()
+        search = start_search(self.bound.search, self.bound.catalogue, self.indexes, self.parameters, self._run_inner)
         found = self._run_on_the_best(search)
         return self.engine.run(self._plan(search, search.narrowed)) if found is None else found
 
     def stream(self, batch_size: int) -> Iterator[Result]:
         """Run a SELECT and yield its result in batches."""
-        search = self._start_search()
+        search = start_search(self.bound.search, self.bound.catalogue, self.indexes, self.parameters, self._run_inner)
         found = self._run_on_the_best(search)
         if found is None:
             yield from self.engine.stream(self._plan(search, search.narrowed), batch_size)
@@ -60,7 +60,7 @@ class StatementRun:
 
     def explain(self) -> list[str]:
         """Return how the statement would run: its searches, then the engine's own plan."""
-        search = self._start_search()
+        search = start_search(self.bound.search, self.bound.catalogue, self.indexes, self.parameters, self._run_inner)
         lines = [] if self.bound.search is None else self.bound.search.lines(self.parameters)
         return lines + self.engine.explain(self._plan(search, search.narrowed))
 
@@ -68,13 +68,7 @@ class StatementRun:
         tree = self.bound.tree if self.bound.search is None else self.bound.search.tree
         return StatementPlan(tree, self.parameters, search.scores, candidates, left(), self.max_rows, self.max_bytes)
 
-    def _start_search(self) -> SearchRun:
-        if self.bound.search is None:
-            return SearchRun([], {})
-        return start_search(self.bound.search, self.bound.catalogue, self.indexes, self.parameters, self._run_inner)
-
     def _run_inner(self, query: exp.Expression) -> Result:
-        """Run a query that stands inside an operator."""
         bound = BoundStatement(query, self.bound.catalogue, plan_search(query))
         return StatementRun(self.engine, self.indexes, bound, self.parameters).result()
 

@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ...errors import StatementTimeoutError
 from ...forks import new_lock
+from ...index.arrays import first_of_each
 from ..catalog import Column, Kind, Table
-from ..engines.base import RowNumbers, SegmentStore, TableChanges
+from ..engines.base import Engine, RowNumbers, SegmentStore, TableChanges
 from ..sql.define import SEARCH
 from .allowance import SHARED, Allowance
 from .texts import TextColumn
@@ -34,16 +35,10 @@ SAVE_FROM = 2048  # rows missing or outdated in the segments of an index that ar
 SAVE_BULK = 16_384  # rows inserted by this process after which the indexes of their table are brought up to date
 
 
-class ChangeSource(Protocol):
-    """What an index reads from an engine."""
-
-    def changes(self, table: str, columns: Sequence[str], since: int) -> TableChanges: ...
-
-
 class _ColumnFollower:
     """An index and the table version that it has read."""
 
-    def __init__(self, table: str, column: Column, engine: ChangeSource, indexes: SearchIndexes) -> None:
+    def __init__(self, table: str, column: Column, engine: Engine, indexes: SearchIndexes) -> None:
         self.table, self.column = table, column
         self._indexes = weakref.ref(indexes)
         self._segments = engine if isinstance(engine, SegmentStore) else None
@@ -52,11 +47,12 @@ class _ColumnFollower:
     def start_again(self) -> None:
         self.index = _new_index(self.table, self.column, self._segments)
         self.version = 0
-        self._behind = 0  # rows that its segments may lack
+        self.behind = 0  # rows that its segments may lack
+        self.unread = False  # whether there are texts that are not indexed yet
 
     def load(self) -> None:
         """Load the segments, if there are any."""
-        if self.version == 0 and self._segments is not None and not isinstance(self.index, VectorsColumn):
+        if self._segments is not None and not isinstance(self.index, VectorsColumn):
             try:
                 self.version = self._segments.load_segments(self.table, self.column.name, self.index)
             except StatementTimeoutError:
@@ -72,24 +68,26 @@ class _ColumnFollower:
         except BaseException:
             self.start_again()
             raise
-        self._behind += rows.size + found.gone.size
+        self.behind += rows.size + found.gone.size
+        self.unread = isinstance(self.index, TextColumn)
 
     def read(self) -> None:
         """Index what is not indexed yet."""
-        if isinstance(self.index, TextColumn):
-            try:
-                self.index.read()
-            except StatementTimeoutError:
-                raise  # the next statement goes on from here
-            except BaseException:
-                self.start_again()
-                raise
+        assert isinstance(self.index, TextColumn)
+        try:
+            self.index.read()
+            self.unread = False
+        except StatementTimeoutError:
+            raise  # the next statement goes on from here
+        except BaseException:
+            self.start_again()
+            raise
 
     def save(self, least: int) -> None:
         """Store new segments, best effort."""
-        if self._behind < least or self._segments is None or isinstance(self.index, VectorsColumn):
+        self.behind = 0
+        if self._segments is None or isinstance(self.index, VectorsColumn):
             return
-        self._behind = 0
         try:
             self._segments.save_segments(self.table, self.column.name, self.index, self.version, least)
         except StatementTimeoutError:
@@ -119,13 +117,13 @@ def _new_index(table: str, column: Column, segments: SegmentStore | None) -> Col
 class SearchIndexes:
     """Thread-safe. What it returns is a snapshot."""
 
-    def __init__(self, engine: ChangeSource, *, allowance: Allowance = SHARED) -> None:
+    def __init__(self, engine: Engine, *, allowance: Allowance = SHARED) -> None:
         self._engine, self._allowance = engine, allowance
         self._lock = new_lock()
         self._following: dict[str, Lock] = {}
         self._followers: dict[Key, _ColumnFollower] = {}
         self._inserted: Counter[str] = Counter()
-        weakref.finalize(self, _release, allowance, self._followers)
+        weakref.finalize(self, allowance.release, self._followers.values())
 
     def after_insert(self, table: Table, rows: int) -> None:
         """Update declared indexes from time to time after inserts, so that the first search of each process need
@@ -143,12 +141,15 @@ class SearchIndexes:
         with following:
             followers = {(table.name, name): self._follower(table, name) for name in sorted(set(names))}
             for follower in followers.values():
-                follower.load()
+                if follower.version == 0:
+                    follower.load()
             for version in sorted({follower.version for follower in followers.values()}):
                 self._catch_up(table, [follower for follower in followers.values() if follower.version == version])
             for follower in followers.values():
-                follower.read()
-                follower.save(save_from)
+                if follower.unread:
+                    follower.read()
+                if follower.behind >= save_from:
+                    follower.save(save_from)
             found = {name: follower.index for (_, name), follower in followers.items()}
         self._allowance.use(list(followers.values()))
         return found
@@ -209,13 +210,8 @@ class SearchIndexes:
                 del self._followers[key]
 
 
-def _release(allowance: Allowance, followers: dict[Key, _ColumnFollower]) -> None:
-    allowance.release(followers.values())
-
-
 def _latest_places(rows: RowNumbers) -> RowNumbers:
     """Return the positions of rows, the last one for a repeated row."""
     if (rows[1:] > rows[:-1]).all():
         return np.arange(rows.size)
-    _, last = np.unique(rows[::-1], return_index=True)
-    return np.sort(rows.size - 1 - last)
+    return np.sort(rows.size - 1 - first_of_each(rows[::-1]))

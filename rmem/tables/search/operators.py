@@ -90,8 +90,6 @@ def read_operator(node: exp.Expr, known: SourceNodes) -> SearchOperator:
     left, right = _bare(node.this), node.expression
     if isinstance(left, exp.Tuple):
         return _read_hybrid(left, _bare(right), known)
-    if _is_record(right):
-        raise SqlError(f"{RECORD}() stands behind (vector column, text column) {SIMILARITY}")
     return _read_column_search(left, right, known, shown=SIMILARITY)
 
 
@@ -171,11 +169,8 @@ def constant(node: exp.Expr, parameters: Sequence[Any]) -> Any:
             return -value
     if isinstance(node, exp.Array):
         return [constant(part, parameters) for part in node.expressions]
-    if isinstance(node, exp.Parameter | exp.Placeholder) and node.name.isdecimal():
-        number = int(node.name)
-        if not 1 <= number <= len(parameters):
-            raise SqlError(f"parameter ${number} has no value: {len(parameters)} were given")
-        return parameters[number - 1]
+    if isinstance(node, exp.Parameter):
+        return parameters[int(node.name) - 1]
     raise _NotConstant
 
 
@@ -189,13 +184,8 @@ def number(node: exp.Expr, parameters: Sequence[Any]) -> float | None:
     """The value of a number that is the same for every row; None for anything else."""
     try:
         value = constant(node, parameters)
-    except (_NotConstant, SqlError):
-        return None
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
+        return None if isinstance(value, bool) else float(value)
+    except (_NotConstant, TypeError, ValueError):
         return None
 
 
@@ -204,11 +194,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren | exp.Cast):
         node = node.this
     return node
-
-
-def _is_record(node: exp.Expr) -> bool:
-    node = _bare(node)
-    return isinstance(node, exp.Anonymous) and node.name.lower() == RECORD
 
 
 def _words(value: Any, where: str) -> str:
@@ -235,24 +220,15 @@ def _weights(vector: Any, words: Any) -> tuple[float, float]:
 def _vectors(value: Any, where: str, *, many: bool) -> Matrix:
     """Return the query vectors at unit length."""
     expected = "vectors" if many else "a vector"
-    if isinstance(value, str):
-        try:
-            value = json.loads(value.translate(_BRACKETS))
-        except ValueError:
-            raise SqlError(
-                f"the query of {where} must be {expected} such as '{{0.1,0.2}}', got {value[:40]!r}"
-            ) from None
     try:
-        matrix = np.array(value, dtype=np.float32)
+        matrix = np.array(json.loads(value.translate(_BRACKETS)) if isinstance(value, str) else value, dtype=np.float32)
     except (TypeError, ValueError):
-        raise SqlError(f"the query of {where} must be {expected} of numbers") from None
-    if matrix.ndim == 1 and matrix.size:
-        matrix = matrix[None, :]
-    elif matrix.ndim != 2 or not many or not matrix.size:
+        raise SqlError(f"the query of {where} must be {expected} such as '{{0.1,0.2}}', got {value!r:.40}") from None
+    if (matrix.ndim != 1 and not (many and matrix.ndim == 2)) or not matrix.size:
         raise SqlError(f"the query of {where} must be {expected} of numbers")
     if not np.isfinite(matrix).all():
         raise SqlError(f"the query of {where} must be {expected} of finite numbers")
-    return unit(matrix)
+    return unit(np.atleast_2d(matrix))
 
 
 def check_dimension(name: str, held: int | None, given: int) -> None:

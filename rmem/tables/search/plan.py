@@ -16,7 +16,7 @@ from ..catalog import ROW, Table
 from ..deadline import check_each
 from ..engines.base import RowNumbers
 from ..sql.dialect import Dialect
-from ..sql.functions import aggregates
+from ..sql.group_by import is_aggregate
 from ..sql.scope import replace_node
 from ..sql.sources import SourceNodes, column_expression, first_select, real_table, source_nodes, sources
 from .indexes import ColumnIndex, SearchIndexes
@@ -129,17 +129,19 @@ def plan_search(tree: exp.Expression) -> SearchPlan | None:
 
 
 def start_search(
-    plan: SearchPlan,
+    plan: SearchPlan | None,
     catalogue: Mapping[str, Table],
     indexes: SearchIndexes,
     parameters: Sequence[Any],
     run_query: RunQuery,
 ) -> SearchRun:
     """Bring the indexes up to date and score. `run_query` runs the queries that say what to search for."""
+    if plan is None:
+        return SearchRun([], {})
     indexes.keep_only(catalogue)
     queries = [operator.evaluate(parameters, run_query) for operator in plan.operators]
     scores = _scores(plan.operators, queries, indexes)
-    narrowed = _above_thresholds(plan.bars, scores, parameters)
+    narrowed = _above_thresholds(plan.bars, scores, parameters) if plan.bars else {}
     for ranking in plan.inner:
         counts = ranking.counts(parameters)
         if counts is not None:
@@ -211,8 +213,7 @@ def _line(operator: SearchOperator) -> str:
 
 def _score_of(node: exp.Expr) -> tuple[int, str] | None:
     """Return the number and the alias of a score."""
-    while isinstance(node, exp.Paren | exp.Alias):
-        node = node.this
+    node = node.unalias().unnest()
     if isinstance(node, exp.Anonymous) and node.name == SCORE:
         row = node.expressions[1]
         return int(node.expressions[0].name), str(row.table)
@@ -234,9 +235,7 @@ def _gathers(select: exp.Select) -> bool:
         return True
     for part in (*select.expressions, select.args["order"]):
         for node in part.walk(prune=lambda child: isinstance(child, exp.Query)):
-            if isinstance(node, exp.Window | exp.AggFunc):
-                return True
-            if isinstance(node, exp.Anonymous) and node.name.lower() in aggregates:
+            if isinstance(node, exp.Window) or is_aggregate(node):
                 return True
     return False
 
@@ -328,7 +327,20 @@ _DEEP = 32
 
 
 def _order_best_first(tree: exp.Expr, known: SourceNodes) -> None:
-    """Order by a similarity without ASC or DESC means the highest first, and NULL scores come last."""
+    """Order by a similarity without ASC or DESC means the highest first, and NULL scores come last. The nearest by
+    `1 - similarity`, as `<=>` is read, are the most similar, whose best are found without comparing all."""
+    for select in tree.find_all(exp.Select):
+        for key in select.args["order"].expressions if select.args.get("order") and not _gathers(select) else ():
+            nearest = _target(key).unnest()
+            first = key.args.get("desc") or (key.meta.get("nulls") and key.args.get("nulls_first"))
+            if (
+                not first
+                and isinstance(nearest, exp.Sub)
+                and nearest.this.name == "1"
+                and is_search(nearest.expression)
+            ):
+                key.set("this", nearest.expression.copy())
+                key.args.update(desc=True, nulls_first=False)
     for ordered in tree.find_all(exp.Ordered):
         what = _origin(_target(ordered), known)
         if is_search(what) and ordered.args.get("desc") is None:

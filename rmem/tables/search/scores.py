@@ -107,8 +107,7 @@ class SearchScores(ABC):
         rows = self.rows if at is None else self.rows[at]
         chosen = _first(rows, values, count, ties=ties)
         rows, values = rows[chosen], values[chosen]
-        if at is not None:
-            self.by_row |= dict(zip(rows.tolist(), values.tolist(), strict=True))
+        self.by_row |= dict(zip(rows.tolist(), values.tolist(), strict=True))
         return rows, values
 
     def _select_candidates(self, estimates: Rough, error: float, count: int) -> Positions:
@@ -131,9 +130,7 @@ class SearchScores(ABC):
 
 def _nth(values: Values, count: int) -> float:
     """Return the lowest of the `count` highest values."""
-    above = values[
-        values > 0
-    ]  # most are zeros where words are searched, among which a partition takes five times as long
+    above = values[values > 0]  # a partition of the zeros, which most are in a search for words, takes long
     values = above if above.size >= count else values
     return float(np.partition(values, values.size - count)[values.size - count]) if count else np.inf
 
@@ -241,7 +238,6 @@ class HybridScores(SearchScores):
         return self._fused_at(at, held, cosines), self._share_of_error(margin)
 
     def _share_of_error(self, error: float) -> float:
-        """Convert an error of a cosine to one of the score."""
         words, vector = self._weights
         return error / 2 * vector / (words + vector)
 

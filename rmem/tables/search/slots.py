@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...index.arrays import distinct
+from ...index.arrays import distinct, is_among
 from ..engines.base import RowNumbers
 
 Prints = npt.NDArray[np.uint64]
@@ -30,10 +30,7 @@ def fingerprint(value: Any) -> int:
 
 def replaced_rows(gone: RowNumbers, rows: RowNumbers, same: npt.NDArray[np.bool_]) -> RowNumbers:
     """Return deleted and current rows, without those that are the `same` as before."""
-    kept = np.sort(rows[same])
-    if kept.size and gone.size:
-        gone = gone[kept[np.minimum(np.searchsorted(kept, gone), kept.size - 1)] != gone]
-    return np.concatenate([gone, rows[~same]])
+    return np.concatenate([gone[~is_among(gone, np.sort(rows[same]))], rows[~same]])
 
 
 class GrowingArray:
@@ -80,7 +77,6 @@ class Slots:
 
     @property
     def rows(self) -> RowNumbers:
-        """Return the row of each slot, dead or live."""
         return self._rows.array
 
     @property
@@ -97,7 +93,6 @@ class Slots:
 
     @property
     def prints(self) -> Prints:
-        """Return the fingerprint of each slot."""
         return self._prints.array
 
     def find_unchanged(self, rows: RowNumbers, prints: Prints) -> npt.NDArray[np.bool_]:

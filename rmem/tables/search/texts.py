@@ -153,9 +153,9 @@ class TextColumn:
         return sizes == {(segment.rows,)} and sound_postings(segment.arrays, "terms", segment.rows)
 
     def texts(self) -> TextSnapshot:
-        """Return a snapshot of all texts."""
         with self.lock:
-            self.read()
+            if self._unread:
+                self.read()
             if self._texts is None:
                 living = self._slots.live_slots()
                 self._texts = TextSnapshot(self._slots.rows, self._lengths.array, living, self._postings, self.lock)

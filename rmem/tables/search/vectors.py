@@ -293,12 +293,10 @@ class VectorColumn:
         return rows == segment.rows
 
     def dimensions(self) -> list[int]:
-        """Return the dimensions of the vectors."""
         with self.lock:
             return sorted(self._groups)
 
     def vectors(self, dimension: int) -> VectorSnapshot:
-        """Return a snapshot of all vectors of a dimension."""
         with self.lock:
             group = self._groups.get(dimension)
             return _Group(dimension).vectors() if group is None else group.vectors()

@@ -65,27 +65,22 @@ class Binder:
 
     def query(self, node: exp.Expr | None, outer: NameScope | None, wants: Sequence[str] | None = None) -> BoundColumns:
         """Bind a query; `wants` are the types for its columns that have none."""
-        if isinstance(node, exp.Subquery):
-            return self._subquery(node, outer, wants)
+        scope = NameScope(outer=outer)
         if isinstance(node, exp.Select):
-            found = self._select(node, outer, wants)
-        elif isinstance(node, exp.SetOperation):
-            found = self._set_operation(node, outer, wants)
-        elif isinstance(node, exp.Values):
-            found = self._values(node, outer, wants)
+            found = self._select(node, scope, wants)
+        elif isinstance(node, exp.Subquery | exp.SetOperation | exp.Values):
+            only(node, "this", "expression", "expressions", "distinct", "alias", "order", "limit", "offset", "with_")
+            self.with_queries(node, scope)
+            if isinstance(node, exp.Subquery):
+                found = self.query(node.this, scope, wants)
+            else:
+                bind = self._values if isinstance(node, exp.Values) else self._set_operation
+                found = bind(node, scope, wants)
+            self._tail(node, scope, found)
         else:
             raise SqlUnsupportedError(f"{type(node).__name__} is not supported: {shown(node)}" if node else "no query")
         node.meta["columns"] = found
         return found
-
-    def _subquery(self, node: exp.Subquery, outer: NameScope | None, wants: Sequence[str] | None) -> BoundColumns:
-        only(node, "this", "alias", "order", "limit", "offset", "with_")
-        scope = NameScope(outer=outer)
-        self.with_queries(node, scope)
-        columns = self.query(node.this, scope, wants)
-        self._tail(node, scope, columns)
-        node.meta["columns"] = columns
-        return columns
 
     def with_queries(self, node: exp.Expression, scope: NameScope) -> None:
         """Bind WITH, whose queries the rest of the statement sees."""
@@ -145,7 +140,7 @@ class Binder:
 
     # -- SELECT -------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select, outer: NameScope | None, wants: Sequence[str] | None) -> BoundColumns:
+    def _select(self, node: exp.Select, scope: NameScope, wants: Sequence[str] | None) -> BoundColumns:
         if node.args.get("windows"):
             raise unsupported("WINDOW", "Write OVER (…) each time")
         only(
@@ -153,10 +148,11 @@ class Binder:
             *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
             *("distinct", "with_"),
         )
-        scope = NameScope(outer=outer)
         self.with_queries(node, scope)
         self.relations.bind_from(node, scope)
-        self._lift_sets(node, scope)
+        for item in node.expressions:
+            if isinstance(call := item.unalias(), exp.Anonymous) and fold_name(call.this) in functions.sets:
+                self.relations.lift(node, call, scope)
         expressions = self.expressions
         if node.args.get("where") is not None:
             expressions.boolean(node.args["where"].this, scope, "WHERE")
@@ -164,13 +160,23 @@ class Binder:
         if not node.expressions:
             raise SqlUnsupportedError("a SELECT without columns is not supported")
         columns = self.bind_list(node, scope, wants)
-        self._group(node, scope)
+        if node.args.get("group") is not None:
+            only(node.args["group"], "expressions")
+            for key in [*node.args["group"].expressions]:
+                self._group_key(key, node, scope)
         if node.args.get("having") is not None:
             scope.windows = False
             expressions.boolean(node.args["having"].this, scope, "HAVING")
             scope.windows = True
-        self._distinct(node, scope, columns)
-        self._order(node, scope, columns)
+        distinct, order = node.args.get("distinct"), node.args.get("order")
+        if distinct is not None:
+            only(distinct, "on", "expressions")
+            on = distinct.args.get("on")
+            for key in on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []:
+                self._order_key(key, scope, columns, "DISTINCT ON")
+        for key in order.expressions if order is not None else []:
+            only(key, "this", "desc", "nulls_first")
+            self._order_key(key.this, scope, columns, "ORDER BY")
         check_distinct(node)
         scope.aggregates = scope.windows = False
         self._limits(node, scope)
@@ -205,21 +211,6 @@ class Binder:
         node.set("expressions", done)
         return tuple((item.alias, type_of(item.this)) for item in done)
 
-    def _lift_sets(self, node: exp.Select, scope: NameScope) -> None:
-        """Move set functions of the SELECT list into FROM: `SELECT unnest(tags) FROM t`."""
-        for item in node.expressions:
-            inner = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(inner, exp.Anonymous) and fold_name(inner.this) in functions.sets:
-                self.relations.lift(node, inner, scope)
-
-    def _group(self, node: exp.Select, scope: NameScope) -> None:
-        group = node.args.get("group")
-        if group is None:
-            return
-        only(group, "expressions")
-        for key in [*group.expressions]:
-            self._group_key(key, node, scope)
-
     def _group_key(self, key: exp.Expression, node: exp.Select, scope: NameScope) -> None:
         if isinstance(key, _GROUPINGS):
             raise unsupported(f"GROUP BY {shown(key)}")
@@ -238,39 +229,22 @@ class Binder:
     @staticmethod
     def _place(key: exp.Expression, count: int, clause: str) -> int | None:
         """Resolve `ORDER BY 2` to the second column."""
-        if not (isinstance(key, exp.Literal) and not key.is_string):
-            if isinstance(key, exp.Literal):
-                raise SqlError(f"non-integer constant in {clause}")
+        if not isinstance(key, exp.Literal):
             return None
-        if not key.this.isdecimal():
+        if key.is_string or not key.this.isdecimal():
             raise SqlError(f"non-integer constant in {clause}")
         if not 1 <= int(key.this) <= count:
             raise SqlError(f"{clause} position {key.this} is not in select list")
         return int(key.this) - 1
 
-    def _distinct(self, node: exp.Select, scope: NameScope, columns: BoundColumns) -> None:
-        distinct = node.args.get("distinct")
-        if distinct is None:
-            return
-        only(distinct, "on", "expressions")
-        on = distinct.args.get("on")
-        for key in on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []:
-            self._order_key(key, scope, columns, "DISTINCT ON")
-
-    def _order(self, node: exp.Expression, scope: NameScope, columns: BoundColumns) -> None:
-        order = node.args.get("order")
-        if order is None:
-            return
-        only(order, "expressions")
-        for key in order.expressions:
-            only(key, "this", "desc", "nulls_first")
-            self._order_key(key.this, scope, columns, "ORDER BY")
-
     def _order_key(self, key: exp.Expression, scope: NameScope, columns: BoundColumns, clause: str) -> None:
         at = self._place(key, len(columns), clause)
         if at is None and isinstance(key, exp.Column) and not key.args.get("table"):
             named = [i for i, (name, _) in enumerate(columns) if name == fold_name(key.this)]
-            if len(named) > 1 and not self._same(key, named):
+            select = key.find_ancestor(exp.Select) if len(named) > 1 else None
+            if len(named) > 1 and (
+                select is None or len({select.expressions[at].this.sql(dialect=Dialect) for at in named}) > 1
+            ):
                 raise SqlError(f'{clause} "{fold_name(key.this)}" is ambiguous')
             at = named[0] if named else None
             if at is not None:
@@ -280,13 +254,6 @@ class Binder:
             key.meta["type"] = columns[at][1]
             return
         self.expressions.bind_typed(key, scope)
-
-    @staticmethod
-    def _same(key: exp.Expression, places: list[int]) -> bool:
-        select = key.find_ancestor(exp.Select)
-        if select is None:
-            return False
-        return len({select.expressions[at].this.sql(dialect=Dialect) for at in places}) == 1
 
     def _limits(self, node: exp.Expression, scope: NameScope) -> None:
         outside = NameScope(outer=scope.outer)
@@ -312,12 +279,7 @@ class Binder:
 
     # -- UNION, VALUES --------------------------------------------------------------------------------------
 
-    def _set_operation(
-        self, node: exp.SetOperation, outer: NameScope | None, wants: Sequence[str] | None
-    ) -> BoundColumns:
-        only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
-        scope = NameScope(outer=outer)
-        self.with_queries(node, scope)
+    def _set_operation(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None) -> BoundColumns:
         left = self.query(node.this, scope, wants)
         right = self.query(node.expression, scope, wants or [kind for _, kind in left])
         word = type(node).__name__.upper()
@@ -325,40 +287,27 @@ class Binder:
             raise unsupported(f"{word} ALL")
         if len(left) != len(right):
             raise SqlError(f"each {word} query must have the same number of columns")
-        columns = tuple(
-            (name, common([kind, other], word)) for (name, kind), (_, other) in zip(left, right, strict=True)
-        )
-        self._tail(node, scope, columns)
-        return columns
+        return tuple((name, common([kind, other], word)) for (name, kind), (_, other) in zip(left, right, strict=True))
 
-    def _values(self, node: exp.Values, outer: NameScope | None, wants: Sequence[str] | None) -> BoundColumns:
-        only(node, "expressions", "alias", "order", "limit", "offset", "with_")
-        scope = NameScope(outer=outer)
-        self.with_queries(node, scope)
+    def _values(self, node: exp.Expression, scope: NameScope, wants: Sequence[str] | None) -> BoundColumns:
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
         if len({len(row) for row in rows}) != 1:
             raise SqlError("VALUES lists must all be the same length")
-        kinds: list[list[str]] = [[] for _ in rows[0]]
         for row in rows:
-            for at, item in enumerate(row):
-                kinds[at].append(self.expressions.bind(item, scope))
+            for item in row:
+                self.expressions.bind(item, scope)
         columns = []
-        for at, found in enumerate(kinds):
-            known = [kind for kind in found if kind != UNKNOWN]
-            want = wants[at] if wants is not None and at < len(wants) and not known else ""
-            kind = want or self._values_type([row[at] for row in rows], found)
-            for row in rows:
-                self.expressions.adapt(row[at], kind)
-            columns.append((f"column{at + 1}", kind))
-        self._tail(node, scope, tuple(columns))
-        return tuple(columns)
-
-    def _values_type(self, items: list[exp.Expression], kinds: list[str]) -> str:
-        if all(kind == UNKNOWN for kind in kinds):
+        for at, items in enumerate(zip(*rows, strict=True)):
+            if all(type_of(item) == UNKNOWN for item in items):
+                for item in items:
+                    if wants is not None and at < len(wants):
+                        self.expressions.adapt(item, wants[at])
+                    self.expressions.use_own_type(item)
+            kind = common([type_of(item) for item in items], "VALUES")
             for item in items:
-                self.expressions.use_own_type(item)
-            kinds = [type_of(item) for item in items]
-        return common(kinds, "VALUES")
+                self.expressions.adapt(item, kind)
+            columns.append((f"column{at + 1}", kind))
+        return tuple(columns)
 
 
 # -- names of columns -------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from ...errors import SqlError, SqlUnsupportedError
 from . import functions
-from .expression_types import UNKNOWN, is_array, is_implicit, long_name, type_of
+from .expression_types import UNKNOWN, is_implicit, long_name, type_of
 from .predicates import NOT_COMPARABLE, Predicates
 from .scope import NameScope, fold_name, only, shown, unsupported
 
@@ -63,11 +63,7 @@ class Calls(Predicates):
         if len(node.expressions) not in (2, 4):
             raise SqlError("deeplake_hybrid_record takes (vector, text) or (vector, text, vector weight, text weight)")
         for argument, want in zip(node.expressions, ("float4[]", "text", "float8", "float8"), strict=False):
-            found = self.bind(argument, scope, want)
-            if not (is_implicit(found, want) or (is_array(found) and is_array(want))):
-                raise SqlError(
-                    f"deeplake_hybrid_record takes (vector, text, weight, weight), not {long_name(found)} there"
-                )
+            self.bind(argument, scope, want)
         return "hybrid"
 
     def _aggregate(self, node: exp.Anonymous, name: str, scope: NameScope) -> str:

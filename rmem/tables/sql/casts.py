@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,6 @@ def float_text(value: float, *, single: bool = False) -> str:
 
 
 def text_of(value: Any, kind: str) -> str:
-    """Convert a plain value to text."""
     if kind == "bool":
         return "true" if value else "false"
     if is_array(kind):
@@ -59,6 +58,11 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 
+def item_text(value: Any, kind: str) -> str:
+    """Convert a plain value to text as arrays and text functions do: booleans are t and f."""
+    return ("t" if value else "f") if kind == "bool" else text_of(value, kind)
+
+
 def array_text(value: list[Any], kind: str) -> str:
     return "{" + ",".join(_array_item(item, kind) for item in value) + "}"
 
@@ -68,14 +72,11 @@ def _array_item(item: Any, kind: str) -> str:
         return "NULL"
     if is_array(kind):
         return array_text(item, element(kind))
-    text = ("t" if item else "f") if kind == "bool" else text_of(item, kind)
+    text = item_text(item, kind)
     if text == "" or text.upper() == "NULL" or any(sign in '{},"\\ \t\n\r\v\f' for sign in text):
         inner = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{inner}"'
     return text
-
-
-# -- casts -----------------------------------------------------------------------------------------------------
 
 
 def round_half_up(value: Decimal, scale: int) -> Decimal:
@@ -98,17 +99,16 @@ def fit_numeric(value: Decimal, limits: Type) -> Decimal:
     return rounded
 
 
-def float_to_integer(value: float, kind: str) -> int:
+def _float_to_integer(value: float, kind: str) -> int:
     if math.isinf(value):
         raise SqlError(f"{long_name(kind)} out of range")
-    return in_limits(int(Decimal(value).quantize(Decimal(1), rounding=ROUND_HALF_EVEN, context=EXACT)), kind)
+    return in_limits(round(value), kind)
 
 
-def float_to_numeric(value: float, digits: int) -> Decimal:
+def _float_to_numeric(value: float, digits: int) -> Decimal:
     if math.isinf(value):
         raise SqlError("cannot convert infinity to numeric")
-    number = Decimal(f"{value:.{digits}g}")
-    return number.quantize(Decimal(1), context=EXACT) if number.as_tuple().exponent > 0 else number  # type: ignore[operator]
+    return Decimal(format(Decimal(f"{value:.{digits}g}"), "f"))
 
 
 def converter(source: str, target: str) -> Callable[[Any], Any]:
@@ -128,16 +128,10 @@ def converter(source: str, target: str) -> Callable[[Any], Any]:
     return found
 
 
-def _json_number(value: Any, target: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+def _from_json(value: Any, target: str) -> Any:
+    if type_name(value) != ("boolean" if target == "bool" else "number"):
         raise SqlError(f"cannot cast jsonb {type_name(value)} to type {long_name(target)}")
-    return converter("numeric", target)(Decimal(value))
-
-
-def _json_bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise SqlError(f"cannot cast jsonb {type_name(value)} to type boolean")
-    return value
+    return value if target == "bool" else converter("numeric", target)(Decimal(value))
 
 
 def _numeric_to_integer(value: Decimal, kind: str) -> int:
@@ -161,8 +155,8 @@ _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("numeric", "float4"): lambda value: to_float4(_to_float(value)),
     ("float8", "float4"): to_float4,
     ("float4", "float8"): float,
-    ("float8", "numeric"): lambda value: float_to_numeric(value, 15),
-    ("float4", "numeric"): lambda value: float_to_numeric(value, 6),
+    ("float8", "numeric"): partial(_float_to_numeric, digits=15),
+    ("float4", "numeric"): partial(_float_to_numeric, digits=6),
     ("date", "timestamp"): at_midnight,
     ("date", "timestamptz"): lambda value: at_midnight(value, dt.UTC),
     ("timestamp", "timestamptz"): lambda value: value.replace(tzinfo=dt.UTC),
@@ -171,15 +165,14 @@ _CASTS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("timestamptz", "date"): dt.datetime.date,
     ("timestamp", "time"): dt.datetime.time,
     ("timestamptz", "time"): dt.datetime.time,
-    ("jsonb", "bool"): _json_bool,
 }
 for _kind in INTEGERS:
     _CASTS[_kind, "numeric"] = Decimal
     _CASTS[_kind, "float8"] = float
     _CASTS[_kind, "float4"] = lambda value: to_float4(float(value))
     _CASTS["numeric", _kind] = partial(_numeric_to_integer, kind=_kind)
-    _CASTS["float4", _kind] = _CASTS["float8", _kind] = partial(float_to_integer, kind=_kind)
+    _CASTS["float4", _kind] = _CASTS["float8", _kind] = partial(_float_to_integer, kind=_kind)
     for _other in INTEGERS:
         _CASTS[_other, _kind] = partial(in_limits, kind=_kind)
-for _kind in NUMBERS:
-    _CASTS["jsonb", _kind] = partial(_json_number, target=_kind)
+for _kind in ("bool", *NUMBERS):
+    _CASTS["jsonb", _kind] = partial(_from_json, target=_kind)

@@ -23,18 +23,20 @@ from .scope import (
     only,
     shown,
     table_name,
+    table_source,
     unsupported,
 )
 
 MAX_COLUMNS = 1000
 _SERIAL = (exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL)
-_ACTIONS = ("NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT")
+_ACTIONS = ("NO ACTION", "RESTRICT", "CASCADE", "SET NULL")
 SEARCH = "search"
 _METHODS = {"": "btree", "btree": "btree", "deeplake_index": SEARCH, "deeplake": SEARCH, "search": SEARCH}
 _INDEX_TYPES = (
     "bm25", "vector", "embedding", "exact_text", "exact", "inverted", "inverted_index", "hybrid", "cosine", "maxsim",
     "clustered", "clustered_quantized", "pooled_quantized",
 )  # fmt: skip
+_WHOLE = {Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT}
 _SEARCHED = (Kind.TEXT, Kind.VECTOR, Kind.VECTORS)
 
 
@@ -55,7 +57,6 @@ def create_statement(name: str, columns: Mapping[str, str]) -> exp.Create:
 
 
 def table_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """Return the table that a CREATE TABLE describes."""
     schema = tree.this
     if not isinstance(schema, exp.Schema):
         raise SqlError("CREATE TABLE needs columns: CREATE TABLE t (id BIGINT, …)")
@@ -76,8 +77,6 @@ def check_properties(tree: exp.Create) -> None:
 
 
 class Builder:
-    """Builds a table from its definition."""
-
     def __init__(self, name: str, catalogue: Mapping[str, Table], workspace: str) -> None:
         self.name = name
         self.catalogue = catalogue
@@ -97,7 +96,9 @@ class Builder:
             for inner in item.expressions:
                 self.add(inner, check_name(fold_name(item.this), "constraint"))
         elif isinstance(item, exp.PrimaryKey | exp.PrimaryKeyColumnConstraint):
-            self._key(own or tuple(_name_of(column) for column in item.expressions))
+            if self.key:
+                raise SqlError(f'multiple primary keys for table "{self.name}" are not allowed')
+            self.key = own or tuple(_name_of(column) for column in item.expressions)
         elif isinstance(item, exp.UniqueColumnConstraint):
             names = item.this.expressions if isinstance(item.this, exp.Schema) else []
             if item.args.get("nulls"):
@@ -113,11 +114,6 @@ class Builder:
             self.references.append((constraint, own, item))
         else:
             raise SqlUnsupportedError(f"{shown(item)} is not supported in CREATE TABLE")
-
-    def _key(self, columns: tuple[str, ...]) -> None:
-        if self.key:
-            raise SqlError(f'multiple primary keys for table "{self.name}" are not allowed')
-        self.key = columns
 
     def column(self, item: exp.ColumnDef) -> Column:
         only(item, "this", "kind", "constraints", "exists")
@@ -149,7 +145,7 @@ class Builder:
                 raise SqlError(f'multiple default values specified for column "{column.name}"')
             return replace(column, default=default_text(kind.this, column))
         if isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
-            if column.type.kind not in (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT):
+            if column.type.kind not in _WHOLE:
                 raise SqlError("identity column type must be smallint, integer, or bigint")
             return replace(column, serial=True, nullable=False)
         self.add(kind, constraint, (column.name,))
@@ -159,7 +155,9 @@ class Builder:
         if not self.columns:
             raise SqlError(f'table "{self.name}" needs at least one column')
         for names in (self.key, *(unique for _, unique in self.uniques), *(own for _, own, _ in self.references)):
-            self._check_names(names)
+            for name in names:
+                if name not in self.columns:
+                    raise SqlError(f'column "{name}" named in key does not exist')
         columns = tuple(
             replace(column, nullable=False) if column.name in self.key else column for column in self.columns.values()
         )
@@ -179,11 +177,6 @@ class Builder:
             made = reference_of(chosen, own, reference, table, self.catalogue, self.workspace)
             table = replace(table, references=(*table.references, made))
         return table
-
-    def _check_names(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            if name not in self.columns:
-                raise SqlError(f'column "{name}" named in key does not exist')
 
 
 def _name_of(node: exp.Expression) -> str:
@@ -216,7 +209,6 @@ def default_text(node: exp.Expression, column: Column) -> str | None:
 
 
 def bind_value(words: str, column: Column) -> exp.Expression:
-    """Bind a default."""
     from .statements import check_assignable
 
     tree = parse(f"SELECT {words}").tree
@@ -252,8 +244,7 @@ def bind_check(words: str, table: Table) -> tuple[exp.Expression, Source]:
     if node.find(exp.Query, exp.Parameter, exp.Placeholder) is not None:
         raise SqlError("a CHECK cannot hold queries or parameters")
     binder = Binder({}, "")
-    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-    source = Source(binder.alias("new"), columns, table, tuple(name for name, _ in columns))
+    source = table_source(binder.alias("new"), table)
     binder.expressions.boolean(node, NameScope(sources={table.name: source}), "CHECK")
     return tree.expressions[0], source
 
@@ -283,7 +274,7 @@ def reference_of(
         a, b = table.column(mine), other.column(theirs)
         if a is None or b is None:
             raise missing_column(mine if a is None else theirs, table if a is None else other)
-        if a.type.kind != b.type.kind and not _both_whole(a, b):
+        if a.type.kind != b.type.kind and not {a.type.kind, b.type.kind} <= _WHOLE:
             raise SqlError(
                 f'foreign key constraint "{name}" cannot be implemented: key columns "{mine}" and "{theirs}" '
                 f"are of different types: {a.type.kind} and {b.type.kind}"
@@ -293,22 +284,16 @@ def reference_of(
         words = str(option).upper()
         found = next((key for key in actions if words.startswith(f"ON {key} ")), None)
         action = words.removeprefix(f"ON {found} ") if found else ""
-        if found is None or action not in _ACTIONS[:4]:
+        if found is None or action not in _ACTIONS:
             raise SqlUnsupportedError(f"REFERENCES … {words} is not supported")
         actions[found] = action
     return Reference(name, own, other.name, targets, actions["DELETE"], actions["UPDATE"])
-
-
-def _both_whole(a: Column, b: Column) -> bool:
-    whole = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
-    return a.type.kind in whole and b.type.kind in whole
 
 
 # -- indexes ---------------------------------------------------------------------------------------------------
 
 
 def index_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Index:
-    """Return the index that a CREATE INDEX describes."""
     only(tree, "this", "kind", "exists", "unique")
     node = tree.this
     only(node, "this", "table", "params")
@@ -372,8 +357,6 @@ def _resolve_search_index(
 
 
 def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """Return the table after an ALTER TABLE."""
-    only(tree, "this", "kind", "exists", "actions")
     actions = tree.args["actions"]
     dropped = {
         fold_name(node.this) for action in actions if isinstance(action, exp.Drop) for node in action.args["tables"]
@@ -381,16 +364,13 @@ def apply_alter(table: Table, tree: exp.Alter, catalogue: Mapping[str, Table], w
     if any(fold_name(action.this) in dropped for action in actions if isinstance(action, exp.ColumnDef)):
         raise unsupported("ALTER TABLE that drops and adds one column", "Use two statements")
     for action in actions:
-        table = _apply_action(table, action, catalogue, workspace)
+        if isinstance(action, exp.ColumnDef):
+            table = _add_column(table, action, catalogue, workspace)
+        elif isinstance(action, exp.Drop) and action.args.get("kind") == "COLUMN":
+            table = _drop_columns(table, action, catalogue)
+        else:
+            raise unsupported(f"ALTER TABLE … {shown(action)}", "ADD COLUMN, UPDATE and DROP COLUMN change a column")
     return table
-
-
-def _apply_action(table: Table, action: exp.Expression, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    if isinstance(action, exp.ColumnDef):
-        return _add_column(table, action, catalogue, workspace)
-    if isinstance(action, exp.Drop):
-        return _drop_columns(table, action, catalogue)
-    raise unsupported(f"ALTER TABLE … {shown(action)}", "ADD COLUMN, UPDATE and DROP COLUMN change a column")
 
 
 def _add_column(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Table], workspace: str) -> Table:
@@ -409,8 +389,6 @@ def _add_column(table: Table, action: exp.ColumnDef, catalogue: Mapping[str, Tab
 
 
 def _drop_columns(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]) -> Table:
-    if action.args.get("kind") != "COLUMN":
-        raise SqlUnsupportedError(f"ALTER TABLE … {shown(action)} is not supported")
     for node in action.args["tables"]:
         name = fold_name(node.this)
         if table.column(name) is None:
@@ -423,13 +401,12 @@ def _drop_columns(table: Table, action: exp.Drop, catalogue: Mapping[str, Table]
             for reference in other.references:
                 if reference.table == table.name and name in reference.targets:
                     raise SqlError(f'cannot drop column "{name}": constraint "{reference.name}" depends on it')
-        checks = tuple(check for check in table.checks if name not in _columns_of(check))
         table = replace(
             table,
             columns=tuple(column for column in table.columns if column.name != name),
             primary_key=() if name in table.primary_key else table.primary_key,
             indexes=tuple(index for index in table.indexes if name not in index.columns),
-            checks=checks,
+            checks=tuple(check for check in table.checks if name not in _columns_of(check)),
             references=tuple(reference for reference in table.references if name not in reference.columns),
         )
     return table

@@ -206,7 +206,7 @@ class Dialect(Postgres):
             **{
                 word: kind
                 for word, kind in Postgres.Tokenizer.KEYWORDS.items()
-                if (word[0].isalpha() and word != "EXPLAIN")
+                if (word[0].isalpha() and word not in ("EXPLAIN", "UNNEST"))
                 or word in ("::", "||", ">=", "<=", "<>", "!=", "=>", "~", "|/", "||/")
             },
             **dict.fromkeys(_OPERATORS, _OPERATOR),

@@ -94,7 +94,6 @@ def type_of(node: exp.Expr) -> str:
 
 
 def element(name: str) -> str:
-    """Return the element type of an array."""
     return name.removesuffix("[]")
 
 

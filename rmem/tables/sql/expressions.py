@@ -26,6 +26,7 @@ from .expression_types import (
 )
 from .literals import read
 from .parameters import integer_type, parameter_type
+from .predicates import NOT_COMPARABLE
 from .scope import NameScope, fold_name, identifier, only, replace_node, shown, unsupported
 from .times import zone_of
 
@@ -201,23 +202,11 @@ class Expressions(Calls):
         return self._operator(node, node.op, scope)
 
     def _similarity(self, node: Operator, scope: NameScope) -> str:
-        """`column <#> question`: text with text, a vector with a vector, (vector, text) with a hybrid record."""
+        """`column <#> question`. What it searches for, `search.operators` checks."""
         left = self.bind(node.this, scope)
-        if left in ("record", "hybrid"):
-            parts = node.this.unnest()
-            parts = parts.this if isinstance(parts, exp.Cast) else parts
-            if [type_of(part) for part in parts.expressions] != ["float4[]", "text"]:
-                raise SqlError("<#> on a pair takes (vector, text), a FLOAT4[] column and a TEXT column")
-            if self.bind(node.expression, scope) != "hybrid":
-                raise SqlError("(vector, text) <#> takes a deeplake_hybrid_record(vector, text, w_vector, w_text)")
-            return "float8"
-        if left not in ("text", "float4[]", "float4[][]"):
-            raise SqlError(
-                f"<#> takes TEXT, FLOAT4[], FLOAT4[][] or (FLOAT4[], TEXT) on its left, not {long_name(left)}"
-            )
-        right = self.bind(node.expression, scope, left)
-        if right != left and not castable(right, left):
-            raise SqlError(f"operator does not exist: {long_name(left)} <#> {long_name(right)}")
+        right = self.bind(node.expression, scope, left if left in ("text", "float4[]", "float4[][]") else None)
+        if (right == "hybrid") != (left in NOT_COMPARABLE):
+            raise SqlError("<#> takes (vector, text) with deeplake_hybrid_record(vector, text, w_vector, w_text)")
         return "float8"
 
     def _negative(self, node: exp.Expression, scope: NameScope) -> str:
@@ -275,9 +264,9 @@ class Expressions(Calls):
         exp.Array: _array,
         exp.Bracket: _bracket,
         Operator: _custom,
-        exp.Not: Calls._not,
-        exp.And: Calls._connector,
-        exp.Or: Calls._connector,
+        exp.Not: Calls._logic,
+        exp.And: Calls._logic,
+        exp.Or: Calls._logic,
         exp.Neg: _negative,
         exp.Is: Calls._is,
         exp.In: Calls._in,

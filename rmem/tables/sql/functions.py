@@ -198,12 +198,9 @@ def resolve(known: dict[str, list[Signature]], name: str, given: list[str], show
         if name == "to_timestamp" and len(given) == 2:
             raise unsupported("to_timestamp() with a pattern")
         types = ", ".join(long_name(name) for name in given)
-        raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {_ways(signatures)}")
+        ways = " or ".join(f"({', '.join(map(long_name, signature.takes))})" for signature in signatures[:6])
+        raise SqlError(shown or f"function {name}({types}) does not exist here; it takes {ways}")
     return best[1]
-
-
-def _ways(signatures: list[Signature]) -> str:
-    return " or ".join(f"({', '.join(long_name(name) for name in each.takes)})" for each in signatures[:6])
 
 
 def _fits(signature: Signature, given: list[str]) -> tuple[float, FunctionCall] | None:

@@ -12,37 +12,19 @@ from .scope import NameScope, bound_column, fold_name
 
 def has_aggregates(node: exp.Expression) -> bool:
     """Return whether an expression contains an aggregate, outside of subqueries and windows."""
-    return any(True for _ in _aggregates(node))
+    return any(is_aggregate(part) for part in node.walk(prune=lambda part: isinstance(part, exp.Query)))
 
 
-def _aggregates(node: exp.Expression) -> list[exp.Expression]:
-    found: list[exp.Expression] = []
-    stack = [node]
-    while stack:
-        at = stack.pop()
-        if is_aggregate(at) and not _is_windowed(at):
-            found.append(at)
-            continue
-        if isinstance(at, exp.Query):
-            continue
-        stack.extend(child for child in at.iter_expressions() if isinstance(child, exp.Expression))
-    return found
-
-
-def is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Anonymous) and fold_name(node.this) in functions.aggregates
-
-
-def _is_windowed(node: exp.Expression) -> bool:
-    parent = node.parent
-    if isinstance(parent, exp.Filter):
-        parent = parent.parent
-    return isinstance(parent, exp.Window)
+def is_aggregate(node: exp.Expr) -> bool:
+    """Return whether an expression is an aggregate over a group, and not over a window."""
+    parent = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
+    named = isinstance(node, exp.Anonymous) and fold_name(node.this) in functions.aggregates
+    return named and not isinstance(parent, exp.Window)
 
 
 def check_grouping(node: exp.Select, scope: NameScope) -> None:
     group = node.args.get("group")
-    places = [*(item.this for item in node.expressions)]
+    places = [item.this for item in node.expressions]
     order = node.args.get("order")
     places += [key.this for key in order.expressions if "output" not in key.this.meta] if order is not None else []
     having = node.args.get("having")
@@ -97,7 +79,7 @@ def _text(node: exp.Expression) -> str:
 
 
 def _check(node: exp.Expression, texts: set[str], own: set[str]) -> None:
-    if _text(node) in texts or (is_aggregate(node) and not _is_windowed(node)):
+    if _text(node) in texts or is_aggregate(node):
         return
     if isinstance(node, exp.Filter) and not isinstance(node.parent, exp.Window):
         return

@@ -46,20 +46,10 @@ def _check_nul(value: Any) -> None:
 
 def json_text(value: Any, depth: int = 0) -> str:
     """Write a JSONB value: keys by length, then bytes; blanks after `,` and `:`."""
-    if value is None:
-        return "null"
-    if value is True:
-        return "true"
-    if value is False:
-        return "false"
-    if isinstance(value, str):
+    if value is None or isinstance(value, (str, int)):
         return _quote(value)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, Decimal):
-        return decimal_text(value)
-    if isinstance(value, float):
-        return decimal_text(Decimal(repr(value)))
+    if isinstance(value, (Decimal, float)):
+        return decimal_text(value if isinstance(value, Decimal) else Decimal(repr(value)))
     if depth > MAX_DEPTH:
         raise SqlError("a JSON value is nested too deeply")
     if isinstance(value, dict):

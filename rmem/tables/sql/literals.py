@@ -9,8 +9,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import SqlError, SqlUnsupportedError
-from .expression_types import element, is_array, long_name
-from .json_values import check_text, parse_json, plain
+from ..catalog import Column, Kind, Table
+from .expression_types import NAMES, element, is_array, long_name
+from .json_values import check_text, json_text, parse_json, plain
 from .times import Interval, at_midnight, read_interval, read_time, read_timestamp
 
 LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
@@ -52,23 +54,18 @@ def in_limits(value: int, kind: str) -> int:
     return value
 
 
-def _integer(kind: str) -> Callable[[str], int]:
-    def reader(text: str) -> int:
-        if _INTEGER.match(text) is None:
-            raise SqlError(f'invalid input syntax for type {long_name(kind)}: "{text}"')
-        value = int(text.strip().replace("_", ""), 0 if re.match(r"\s*[+-]?0[xob]", text, re.I) else 10)
-        if not -LIMITS[kind] <= value < LIMITS[kind]:
-            raise SqlError(f'value "{text}" is out of range for type {long_name(kind)}')
-        return value
-
-    return reader
+def _integer(text: str, kind: str) -> int:
+    if _INTEGER.match(text) is None:
+        raise SqlError(f'invalid input syntax for type {long_name(kind)}: "{text}"')
+    value = int(text.strip().replace("_", ""), 0 if re.match(r"\s*[+-]?0[xob]", text, re.I) else 10)
+    if not -LIMITS[kind] <= value < LIMITS[kind]:
+        raise SqlError(f'value "{text}" is out of range for type {long_name(kind)}')
+    return value
 
 
 def read_numeric(text: str) -> Decimal:
-    if len(text) > 200_000 or _NUMERIC.match(text) is None:
-        raise SqlError(f'invalid input syntax for type numeric: "{text[:100]}"')
     try:
-        value = Decimal(text.strip().replace("_", ""))
+        value = Decimal(text.strip().replace("_", "") if len(text) <= 200_000 and _NUMERIC.match(text) else "?")
     except InvalidOperation:
         raise SqlError(f'invalid input syntax for type numeric: "{text[:100]}"') from None
     if value.adjusted() > 131_072 or int(value.as_tuple().exponent) < -16_383:
@@ -100,30 +97,21 @@ def to_float4(value: float) -> float:
     return rounded
 
 
-def _float4(text: str) -> float:
-    return to_float4(read_float(text))
-
-
 _TRUE = frozenset(word[:length] for word in ("true", "yes") for length in range(1, len(word) + 1)) | {"on", "1"}
 _FALSE = frozenset(word[:length] for word in ("false", "no") for length in range(1, len(word) + 1)) | {"off", "of", "0"}
 
 
 def _bool(text: str) -> bool:
     word = text.strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise SqlError(f'invalid input syntax for type boolean: "{text}"')
+    if word not in _TRUE | _FALSE:
+        raise SqlError(f'invalid input syntax for type boolean: "{text}"')
+    return word in _TRUE
 
 
 def _uuid(text: str) -> UUID:
-    try:
-        if re.fullmatch(r"\s*\{?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}\}?\s*", text) is None:
-            raise ValueError
-        return UUID(text.strip())
-    except ValueError:
-        raise SqlError(f'invalid input syntax for type uuid: "{text}"') from None
+    if re.fullmatch(r"\s*\{?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}\}?\s*", text) is None:
+        raise SqlError(f'invalid input syntax for type uuid: "{text}"')
+    return UUID(text.strip())
 
 
 def _bytea(text: str) -> bytes:
@@ -138,11 +126,9 @@ def _bytea(text: str) -> bytes:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
-    "int2": _integer("int2"),
-    "int4": _integer("int4"),
-    "int8": _integer("int8"),
+    **{kind: partial(_integer, kind=kind) for kind in LIMITS},
     "numeric": read_numeric,
-    "float4": _float4,
+    "float4": lambda text: to_float4(read_float(text)),
     "float8": read_float,
     "bool": _bool,
     "jsonb": parse_json,
@@ -160,7 +146,10 @@ def read_array(text: str, kind: str) -> list[Any]:
     """Parse `{1,2,NULL}`; vectors also as `[0.1, 0.2]`."""
     body = text.strip()
     if kind in ("float4[]", "float4[][]") and body.startswith("["):
-        return _read_bracketed(body, kind)
+        try:
+            return vector(parse_json(body), kind).tolist()  # type: ignore[no-any-return]
+        except SqlError:
+            raise SqlError(f'malformed vector: "{body[:100]}"') from None
     wrong = SqlError(f'malformed array literal: "{text[:100]}"')
     tokens = list(_TOKEN.finditer(body))
     if "".join(token[0] for token in tokens) != body or not tokens or tokens[0][1] != "{":
@@ -170,14 +159,6 @@ def read_array(text: str, kind: str) -> list[Any]:
     if next(rest, None) is not None:
         raise wrong
     return items
-
-
-def _read_bracketed(body: str, kind: str) -> list[Any]:
-    try:
-        value = parse_json(body)
-    except SqlError:
-        raise SqlError(f'malformed vector: "{body[:100]}"') from None
-    return vector(value, kind).tolist()  # type: ignore[no-any-return]
 
 
 _TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|([^{},"\\]+))', re.S)
@@ -251,13 +232,10 @@ def vector(value: Any, kind: str) -> npt.NDArray[np.float32]:
     return data
 
 
-def _to_integer(kind: str) -> Callable[[Any], int]:
-    def convert(value: Any) -> int:
-        if value != value // 1:
-            raise SqlError(f"expected a whole number, got {value}")
-        return in_limits(int(value), kind)
-
-    return convert
+def _to_integer(value: Any, kind: str) -> int:
+    if value != value // 1:
+        raise SqlError(f"expected a whole number, got {value}")
+    return in_limits(int(value), kind)
 
 
 def _to_numeric(value: Any) -> Decimal:
@@ -274,7 +252,7 @@ def _to_timestamp(value: Any) -> dt.datetime:
 
 
 _GIVEN: dict[str, tuple[tuple[type, ...], str, Callable[[Any], Any]]] = {
-    **{kind: ((int, float), "a whole number", _to_integer(kind)) for kind in LIMITS},
+    **{kind: ((int, float), "a whole number", partial(_to_integer, kind=kind)) for kind in LIMITS},
     "text": ((str,), "a text", str),
     "bool": ((bool,), "true or false", bool),
     "float4": ((int, float, Decimal), "a number", lambda value: to_float4(float(value))),
@@ -293,3 +271,58 @@ _GIVEN: dict[str, tuple[tuple[type, ...], str, Callable[[Any], Any]]] = {
     "bytea": ((bytes, bytearray, memoryview), "bytes", bytes),
 }
 """The classes of values that fit a type, what they are called, and how they become plain."""
+
+
+# -- bulk inserts ----------------------------------------------------------------------------------------------
+
+
+def check_columns(table: Table, columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return column names and rows of plain values that fit them; JSONB as text."""
+    if not isinstance(columns, Mapping) or not columns:
+        raise SqlError("columns must be a mapping of names to lists of values, with at least one column")
+    names = list(columns)
+    length = None
+    checked = []
+    for name in names:
+        column = table.column(name)
+        if column is None:
+            raise SqlError(f'column "{name}" does not exist in table "{table.name}"')
+        values = columns[name]
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+            raise SqlError(f'column "{name}" must be a list of values, got {type(values).__name__}')
+        if length is not None and len(values) != length:
+            raise SqlError(f'column "{name}" has {len(values)} values, but column "{names[0]}" has {length}')
+        length = len(values)
+        checked.append(
+            _matrix(values, column) or [_check_value(value, column, row) for row, value in enumerate(values)]
+        )
+    return names, list(zip(*checked, strict=True))
+
+
+def _matrix(values: Any, column: Column) -> list[Any] | None:
+    """Check the vectors of a two-dimensional array at once; None if it is not one or has a bad value."""
+    if column.type.kind != Kind.VECTOR or not isinstance(values, np.ndarray) or values.ndim != 2:
+        return None
+    if values.dtype.kind != "f" or (column.type.dimension or values.shape[1]) != values.shape[1]:
+        return None
+    data = np.ascontiguousarray(values, dtype=np.float32)
+    return list(data) if np.isfinite(data).all() else None
+
+
+def _check_value(value: Any, column: Column, row: int) -> Any:
+    if value is None:
+        if not column.nullable:
+            raise SqlError(f'column "{column.name}", row {row}: NULL is not allowed')
+        return None
+    limits = column.type
+    try:
+        found = fit(value, NAMES[limits.kind])
+        if limits.length is not None and len(found) > limits.length:
+            raise SqlError(f"at most {limits.length} characters, got {len(found)}")
+        if limits.kind in (Kind.VECTOR, Kind.VECTORS):
+            found = np.asarray(found, np.float32)
+            if limits.dimension is not None and found.shape[-1] != limits.dimension:
+                raise SqlError(f"expected a vector of dimension {limits.dimension}, got {found.shape[-1]}")
+        return json_text(found) if limits.kind is Kind.JSONB else found
+    except SqlError as error:
+        raise SqlError(f'column "{column.name}", row {row}: {error}') from None

@@ -32,27 +32,20 @@ class Parameters:
 
     def values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         """Return the values by number; the error names what is missing or superfluous."""
-        return self._named_values(params) if self.names else self._positional_values(params)
-
-    def _named_values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
-        if not isinstance(params, Mapping):
-            raise SqlError(f"parameter :{self.names[0]} needs a mapping of names to values, got {_kind(params)}")
-        for name in self.names:
-            if name not in params:
-                raise SqlError(f"parameter :{name} is missing")
-        known = frozenset(self.names)
-        for name in params:
-            if name not in known:
-                raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
-        return [check_value(params[name], f":{name}") for name in self.names]
-
-    def _positional_values(self, params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+        given = "nothing" if params is None else type(params).__name__
         if isinstance(params, (str, bytes)) or (params is not None and not isinstance(params, (Sequence, Mapping))):
-            raise SqlError(f"params must be a list or a mapping, got {_kind(params)}")
-        if isinstance(params, Mapping):
-            if params:
-                raise SqlError(f"parameter {next(iter(params))!r} was given, but the statement has no :name parameters")
-            params = []
+            raise SqlError(f"params must be a list or a mapping, got {given}")
+        if isinstance(params, Mapping) and (self.names or params):
+            for name in self.names:
+                if name not in params:
+                    raise SqlError(f"parameter :{name} is missing")
+            known = frozenset(self.names)
+            for name in params:
+                if name not in known:
+                    raise SqlError(f"parameter {name!r} was given, but the statement has no :{name}")
+            return [check_value(params[name], f":{name}") for name in self.names]
+        if self.names:
+            raise SqlError(f"parameter :{self.names[0]} needs a mapping of names to values, got {given}")
         if self.unused:
             raise SqlError(f"the statement has a parameter ${self.count}, but it does not use ${self.unused}")
         values = list(params or [])
@@ -65,7 +58,6 @@ class Parameters:
 
 
 def number_parameters(tree: exp.Expression) -> Parameters:
-    """Number every parameter of a tree."""
     placed = list(tree.find_all(exp.Parameter))
     named = [node for node in tree.find_all(exp.Placeholder) if isinstance(node, exp.Placeholder)]
     if any(not node.name or node.args.get("jdbc") for node in named):
@@ -88,34 +80,30 @@ def number_parameters(tree: exp.Expression) -> Parameters:
     return Parameters(count=count, unused=next((number for number in range(1, count) if number not in used), 0))
 
 
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else type(value).__name__
-
-
 def check_value(value: Any, name: str) -> Any:
     """Check a parameter value and convert it to plain Python."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str, bytes, UUID, dt.date, dt.time, dt.timedelta)):
-        if isinstance(value, str):
-            check_text(value, f"parameter {name}")
-        return value
-    if isinstance(value, float):
-        if math.isnan(value):
-            raise SqlError(f"parameter {name} is NaN; use NULL for a value that is not known")
-        return value
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            raise SqlError(f"parameter {name} must be a finite number, got {value}")
-        return value
-    if isinstance(value, (list, tuple, dict, np.ndarray)):
-        return value
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
-    raise SqlError(
-        f"parameter {name} must be a number, text, bool, bytes, date, time, UUID, list, dict or None, "
-        f"got {type(value).__name__}"
-    )
+    if isinstance(value, str):
+        check_text(value, f"parameter {name}")
+    elif isinstance(value, float) and math.isnan(value):
+        raise SqlError(f"parameter {name} is NaN; use NULL for a value that is not known")
+    elif isinstance(value, Decimal) and not value.is_finite():
+        raise SqlError(f"parameter {name} must be a finite number, got {value}")
+    elif not isinstance(value, _CLASSES):
+        raise SqlError(
+            f"parameter {name} must be a number, text, bool, bytes, date, time, UUID, list, dict or None, "
+            f"got {type(value).__name__}"
+        )
+    return value
+
+
+_CLASSES = (
+    *(int, float, Decimal, bytes, UUID, dt.date, dt.time, dt.timedelta, list, tuple, dict, np.ndarray),
+    type(None),
+)
 
 
 def parameter_type(value: Any) -> str:

@@ -3,18 +3,16 @@ what is allowed. Say of what kind a statement is and what it writes to, for acce
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Any
 
-from cachetools import LRUCache
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
-from ...forks import new_lock
 from .dialect import COSINE_DISTANCE, Dialect, Operator
 from .parameters import Parameters, number_parameters
 from .scope import fold_name, replace_node, unsupported
@@ -22,46 +20,24 @@ from .scope import fold_name, replace_node, unsupported
 MAX_LENGTH = 16_000_000
 MAX_NESTING = 32
 MAX_TOKENS = 2_000_000
-_CACHED = 512  # statements
-_LONGEST_CACHED = 20_000  # characters of one
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.RLIKE)
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A parsed statement. Its tree is shared: copy it before changing it."""
+    """A parsed statement. Its tree is shared: copy it before changing it. `bound` is for whoever binds it: the outcome
+    by the types of its parameters."""
 
     tree: exp.Expression
     explain: bool
     parameters: Parameters
-
-
-class Cache(Generic[T]):
-    """A cache of statements; the first part of a key is the text. Parsing and binding take longer than running most
-    statements. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._items: LRUCache[tuple[Hashable, ...], T] = LRUCache(_CACHED)
-        self._lock = new_lock()
-
-    def get(self, sql: str, *more: Hashable) -> T | None:
-        with self._lock:
-            return self._items.get((sql, *more))
-
-    def put(self, item: T, sql: str, *more: Hashable) -> None:
-        if len(sql) <= _LONGEST_CACHED:
-            with self._lock:
-                self._items[sql, *more] = item
+    bound: dict[Hashable, Any] = field(default_factory=dict)
 
 
 def parse(sql: str) -> Prepared:
-    """Parse exactly one statement."""
     if not isinstance(sql, str):
         raise SqlError(f"sql must be a text, got {type(sql).__name__}")
     if len(sql) > MAX_LENGTH:
@@ -83,7 +59,8 @@ def parse(sql: str) -> Prepared:
     explain = tokens[0].text.upper() == "EXPLAIN"
     if explain:
         tokens = tokens[1:]
-        if tokens and (tokens[0].text.upper() in ("ANALYZE", "ANALYSE", "VERBOSE") or _is_option(tokens)):
+        words = [token.text.upper() for token in tokens[:2]]
+        if _EXPLAIN_OPTIONS.intersection(words if words[:1] == ["("] else words[:1]):
             raise SqlUnsupportedError("options of EXPLAIN are not supported; write EXPLAIN SELECT …")
     tree = _tree(tokens, sql)
     return Prepared(tree, explain, number_parameters(tree))
@@ -101,7 +78,6 @@ def _tokens(sql: str) -> list[Token]:
 
 
 def split(sql: str) -> list[str]:
-    """Split a script at `;`."""
     ends = [token.start for token in _tokens(sql) if token.token_type == TokenType.SEMICOLON]
     parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
     found = [part.strip() for part in parts if Dialect().tokenize(part)]
@@ -111,8 +87,8 @@ def split(sql: str) -> list[str]:
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expression:
-    if (tokens and tokens[0].token_type in _REFUSED) or (tokens and tokens[0].text.upper() in _REFUSED_WORDS):
-        word = tokens[0].text.upper()
+    word = tokens[0].text.upper() if tokens else ""
+    if word in _REFUSED_WORDS or (tokens and tokens[0].token_type in _REFUSED):
         hint = "; use `with client.transaction():`" if word in _TRANSACTIONS else ""
         raise SqlUnsupportedError(f"{word} statements are not supported{hint}")
     try:
@@ -131,7 +107,10 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         replace_node(node, exp.Literal.string(str(node.this)))  # E'…' is a text like any other
     if trees[0].find(exp.UnicodeString) is not None:
         raise unsupported("U&'…'", "Write E'\\u00e9', or the character itself")
-    _rewrite_cosine_distances(trees[0])
+    for node in [node for node in trees[0].find_all(Operator) if node.op == COSINE_DISTANCE]:
+        similarity = exp.Anonymous(this="cosine_similarity")
+        replace_node(node, exp.Paren(this=exp.Sub(this=exp.Literal.number(1), expression=similarity)))
+        similarity.set("expressions", [node.this, node.expression])
     return _values_as_select(trees[0])
 
 
@@ -144,11 +123,7 @@ def _values_as_select(tree: exp.Expression) -> exp.Expression:
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree), **rest)
 
 
-def _is_option(tokens: list[Token]) -> bool:
-    return tokens[0].token_type == TokenType.L_PAREN and len(tokens) > 1 and tokens[1].text.upper() in _EXPLAIN_OPTIONS
-
-
-_EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "WAL", "TIMING", "SUMMARY", "FORMAT")
+_EXPLAIN_OPTIONS = set("ANALYZE ANALYSE VERBOSE COSTS SETTINGS BUFFERS WAL TIMING SUMMARY FORMAT".split())
 _REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
 _TRANSACTIONS = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 _REFUSED_WORDS = (
@@ -182,12 +157,8 @@ def _reason(error: Exception) -> str:
     """Return the first line of a parser's message, without terminal codes."""
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
-        near = first.get("highlight") or ""
-        return (
-            f"{first.get('description')} near {near!r} (line {first.get('line')})"
-            if near
-            else str(first["description"])
-        )
+        near = first.get("highlight")
+        return str(first.get("description")) + (f" near {near!r} (line {first.get('line')})" if near else "")
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -219,53 +190,3 @@ def target_tables(tree: exp.Expression) -> list[str]:
         return [fold_name(tree.this.args["table"])]
     targets = tree.expressions if isinstance(tree, exp.TruncateTable) else tree.args.get("tables") or [tree.this]
     return [fold_name(target.this if isinstance(target, exp.Schema) else target) for target in targets]
-
-
-# -- cosine distances -----------------------------------------------------------------------------------------
-
-
-def _rewrite_cosine_distances(tree: exp.Expression) -> None:
-    """Write `1 - cosine_similarity(v, q)` for `v <=> q`, and order by the similarity where the nearest come first.
-
-    The planner of searches knows the best rows of a similarity; it would have to compute every distance."""
-    found = [node for node in tree.find_all(Operator) if node.op == COSINE_DISTANCE]
-    if not found:
-        return
-    for select in list(tree.find_all(exp.Select)):
-        order = select.args.get("order")
-        if order is not None and not any(select.args.get(key) for key in ("distinct", "group", "having")):
-            named: dict[str, exp.Expr] = {}
-            for item in select.expressions:
-                if isinstance(item, exp.Alias):
-                    named.setdefault(fold_name(item.args["alias"]), item.this)
-            for key in order.expressions:
-                _order_by_similarity(key, select, named)
-    for node in [node for node in tree.find_all(Operator) if node.op == COSINE_DISTANCE]:
-        replaced = exp.Paren(this=exp.Sub(this=exp.Literal.number(1)))
-        replace_node(node, replaced)
-        replaced.this.set("expression", _similarity(node.this, node.expression))
-
-
-def _order_by_similarity(key: exp.Ordered, select: exp.Select, named: Mapping[str, exp.Expr]) -> None:
-    distance = _ordered_item(key.this, select, named).unnest()
-    nulls_first = key.meta.get("nulls") and key.args.get("nulls_first")
-    if not (isinstance(distance, Operator) and distance.op == COSINE_DISTANCE) or key.args.get("desc") or nulls_first:
-        return
-    key.set("this", _similarity(distance.this.copy(), distance.expression.copy()))
-    key.set("desc", True)
-    key.set("nulls_first", False)
-    key.meta["nulls"] = True
-
-
-def _ordered_item(node: exp.Expr, select: exp.Select, named: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Return the SELECT item that a name or number in ORDER BY refers to, or the expression itself."""
-    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
-        items = select.expressions[int(node.this) - 1 : int(node.this)]
-        return items[0].unalias() if items and int(node.this) else node
-    if isinstance(node, exp.Column) and not node.args.get("table"):
-        return named.get(fold_name(node.this), node)
-    return node
-
-
-def _similarity(vector: exp.Expr, query: exp.Expr) -> exp.Anonymous:
-    return exp.Anonymous(this="cosine_similarity", expressions=[vector, query])

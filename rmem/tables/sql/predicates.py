@@ -136,15 +136,9 @@ class Predicates(ABC):
         other.meta["type"] = array
         return self._agree_on_type(node.this, exp.Null(), [left, element(array)], op)
 
-    def _not(self, node: exp.Not, scope: NameScope) -> str:
-        self.boolean(node.this, scope, "NOT")
-        return "bool"
-
-    def _connector(self, node: exp.Connector, scope: NameScope) -> str:
-        word = "AND" if isinstance(node, exp.And) else "OR"
-        parts = list(node.flatten(unnest=False))
-        for part in parts:
-            self.boolean(part, scope, word)
+    def _logic(self, node: exp.Connector | exp.Not, scope: NameScope) -> str:
+        for part in [node.this] if isinstance(node, exp.Not) else list(node.flatten(unnest=False)):
+            self.boolean(part, scope, type(node).__name__.upper())
         return "bool"
 
     def _is(self, node: exp.Is, scope: NameScope) -> str:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from ...errors import SqlError, SqlUnsupportedError
 from ..catalog import Table
 from . import functions
-from .expression_types import NAMES, common, type_of
+from .expression_types import common, type_of
 from .parse import parse
 from .scope import (
     NameScope,
@@ -21,6 +21,7 @@ from .scope import (
     only,
     shown,
     table_name,
+    table_source,
     unsupported,
 )
 from .system import SYSTEM, system_relation
@@ -50,44 +51,22 @@ class Relations:
     def relation(self, node: exp.Expression, scope: NameScope) -> Source:
         """Bind one relation and add it to the scope."""
         if isinstance(node, exp.Lateral):
-            node = self._plain_function(node)
-        if isinstance(node, exp.Unnest):
-            node = self._plain_unnest(node)
+            raise unsupported(
+                "LATERAL",
+                "A function in FROM sees what stands before it; for a subquery, use a window function, or a subquery "
+                "in the list of the SELECT",
+            )
         if isinstance(node, exp.Table):
             source = self._table(node, scope)
-        elif isinstance(node, exp.Values):
-            source = self._subquery_source(node, scope)
-        elif isinstance(node, exp.Subquery):
-            if isinstance(node.this, exp.Table):
-                raise unsupported("a join in brackets", "Write the joins one after another, or as WITH queries")
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            raise unsupported("a join in brackets", "Write the joins one after another, or as WITH queries")
+        elif isinstance(node, exp.Values | exp.Subquery):
             source = self._subquery_source(node, scope)
         else:
             raise SqlUnsupportedError(f"{type(node).__name__} in FROM is not supported: {shown(node)}")
         for join in node.args.get("joins") or []:
             self.join(join, scope)
         return source
-
-    @staticmethod
-    def _plain_function(node: exp.Lateral) -> exp.Table:
-        """Drop LATERAL of a function, which sees earlier sources anyway."""
-        only(node, "this", "alias", "ordinality")
-        if not isinstance(node.this, exp.Anonymous):
-            raise unsupported("LATERAL of a subquery", "Use a window function, or a subquery in the list of the SELECT")
-        table = exp.Table(this=node.this, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
-        node.replace(table)
-        return table
-
-    @staticmethod
-    def _plain_unnest(node: exp.Unnest) -> exp.Table:
-        only(node, "expressions", "alias", "offset", "joins")
-        alias = node.args.get("alias")
-        offset = node.args.get("offset")
-        if isinstance(offset, exp.Identifier) and alias is not None:
-            alias.append("columns", offset)
-        call = exp.Anonymous(this="unnest", expressions=[item.copy() for item in node.expressions])
-        table = exp.Table(this=call, alias=alias, ordinality=bool(offset), joins=node.args.get("joins"))
-        node.replace(table)
-        return table
 
     def _table(self, node: exp.Table, scope: NameScope) -> Source:
         if isinstance(node.this, exp.Anonymous):
@@ -108,8 +87,7 @@ class Relations:
         node.set("db", None)
         node.set("only", None)
         node.meta["table"] = table
-        columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-        return self._add_source(node, scope, table.name, columns)
+        return self._add_source(node, scope, table.name, table_source("", table).columns)
 
     def _view(self, node: exp.Table, view: Table, scope: NameScope) -> Source:
         """Replace a view by its query, with the columns it had when it was created."""
@@ -136,7 +114,9 @@ class Relations:
         return source
 
     def _function(self, node: exp.Table, scope: NameScope) -> Source:
-        only(node, "this", "alias", "joins", "ordinality")
+        if node.args.get("ordinality"):
+            raise unsupported("WITH ORDINALITY", "Number the elements with generate_series(1, cardinality(…))")
+        only(node, "this", "alias", "joins")
         call = node.this
         name = fold_name(call.this)
         if name not in functions.sets:
@@ -149,12 +129,7 @@ class Relations:
         named = functions.SET_COLUMNS.get(name)
         alias = node.args.get("alias")
         single = fold_name(alias.this) if alias is not None and alias.this is not None else name
-        columns = named or ((single, gives),)
-        if node.args.get("ordinality"):
-            if len(columns) > 1:
-                raise unsupported(f"WITH ORDINALITY of {name}()")
-            columns = (*columns, ("ordinality", "int8"))
-        return self._add_source(node, scope, name, columns)
+        return self._add_source(node, scope, name, named or ((single, gives),))
 
     def _subquery_source(self, node: exp.Expression, scope: NameScope, around: NameScope | None = None) -> Source:
         """Bind a subquery, which sees nothing but `around`, if given."""
@@ -232,8 +207,6 @@ class Relations:
                 merged.meta.update(type=kind, call=call, name=name)
             else:
                 merged = (right if side == "RIGHT" else left).copy()
-                if type_of(merged) != kind and side != "RIGHT":
-                    merged.meta["type"] = type_of(left)
             scope.merged[name] = merged
         join.set("using", None)
         join.set("on", exp.and_(*conditions, copy=False))
@@ -256,23 +229,19 @@ class Relations:
         """Return the columns of `*` and `t.*`."""
         if isinstance(item, exp.Star):
             only(item)
-            return self._all(scope)
+            if not scope.sources:
+                raise SqlError("SELECT * with no tables specified is not valid")
+            found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
+            for source in scope.sources.values():
+                found += [column for column in self._columns(source) if column.alias not in scope.merged]
+            return found
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             only(item.this)
             seen = fold_name(item.args["table"])
-            source = scope.sources.get(seen)
-            if source is None:
+            if seen not in scope.sources:
                 raise SqlError(f'missing FROM-clause entry for table "{seen}"')
-            return self._columns(source)
+            return self._columns(scope.sources[seen])
         return [item]
-
-    def _all(self, scope: NameScope) -> list[exp.Expression]:
-        if not scope.sources:
-            raise SqlError("SELECT * with no tables specified is not valid")
-        found = [self._with_alias(node.copy(), name) for name, node in scope.merged.items()]
-        for source in scope.sources.values():
-            found += [column for column in self._columns(source) if column.alias not in scope.merged]
-        return found
 
     @staticmethod
     def _with_alias(node: exp.Expression, name: str) -> exp.Expression:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ...errors import NoSuchTableError, SqlError, SqlUnsupportedError
 from ..catalog import ROW, Table
 from .dialect import Dialect
+from .expression_types import NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,12 @@ class Source:
 
     def type_of(self, name: str) -> str | None:
         return next((kind for column, kind in self.columns if column == name), None)
+
+
+def table_source(alias: str, table: Table) -> Source:
+    """Return a table as a source of that alias."""
+    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
+    return Source(alias, columns, table, tuple(name for name, _ in columns))
 
 
 @dataclass(slots=True)

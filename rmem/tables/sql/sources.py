@@ -37,8 +37,10 @@ def sources(statement: exp.Expr) -> Iterator[exp.Expr]:
 
 def column_expression(column: exp.Column, known: SourceNodes) -> exp.Expr | None:
     """Return the expression behind a column of a subquery or WITH; None for a real table."""
-    source = known.get(column.table)
-    query = _cte(source) if isinstance(source, exp.Table) else source
+    source = query = known.get(column.table)
+    if isinstance(source, exp.Table):
+        queries = source.root().find_all(exp.CTE) if "query" in source.meta else ()
+        query = next((query for query in queries if query.meta["name"] == source.meta["query"]), None)
     if source is None or not isinstance(query, exp.CTE | exp.Subquery):
         return None
     names = source.alias_column_names or query.alias_column_names
@@ -47,12 +49,6 @@ def column_expression(column: exp.Column, known: SourceNodes) -> exp.Expr | None
         return None
     item: exp.Expr = select.expressions[names.index(column.name)].unalias()
     return item
-
-
-def _cte(table: exp.Table) -> exp.CTE | None:
-    name = table.meta.get("query")
-    queries = table.root().find_all(exp.CTE) if name is not None else ()
-    return next((query for query in queries if query.meta["name"] == name), None)
 
 
 def first_select(query: exp.Expr) -> exp.Select | None:

@@ -19,6 +19,7 @@ from .scope import (
     only,
     shown,
     table_name,
+    table_source,
     unsupported,
 )
 
@@ -41,9 +42,7 @@ def _target(binder: Binder, node: exp.Expression, scope: NameScope) -> tuple[Tab
     table = base_table(table_name(node, binder.workspace), binder.catalogue, binder.workspace)
     alias = node.args.get("alias")
     seen = fold_name(alias.this) if alias is not None else table.name
-    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-    source = Source(binder.alias(seen), columns, table, tuple(name for name, _ in columns))
-    scope.sources[seen] = source
+    source = scope.sources[seen] = table_source(binder.alias(seen), table)
     node.set("this", identifier(table.name))
     node.set("db", None)
     node.set("only", None)
@@ -53,12 +52,11 @@ def _target(binder: Binder, node: exp.Expression, scope: NameScope) -> tuple[Tab
 
 
 def _bind_value(binder: Binder, node: exp.Expression, scope: NameScope, table: Table, column: str) -> None:
-    """Bind a value for a column."""
     found = table.column(column)
     if found is None:
         raise missing_column(column, table)
     kind = NAMES[found.type.kind]
-    if _is_default(node):
+    if isinstance(node, exp.Var) and node.name.upper() == "DEFAULT":
         node.meta.update(default=column, type=kind)
         return
     try:
@@ -75,10 +73,6 @@ def check_assignable(have: str, kind: str, column: str) -> None:
         raise SqlError(f'column "{column}" is of type {long_name(kind)} but expression is of type {long_name(have)}')
 
 
-def _is_default(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
-
-
 def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> BoundColumns:
     clause = tree.args.get("returning")
     if clause is None:
@@ -92,9 +86,6 @@ def _bind_returning(binder: Binder, tree: exp.Expression, scope: NameScope) -> B
         if column.table in inner:
             raise unsupported(f"RETURNING {column.name} of a joined table")
     return columns
-
-
-# -- INSERT ----------------------------------------------------------------------------------------------------
 
 
 def _insert(binder: Binder, tree: exp.Insert) -> BoundColumns:
@@ -116,10 +107,8 @@ def _insert(binder: Binder, tree: exp.Insert) -> BoundColumns:
     targets = named or [column.name for column in table.columns]
     body = tree.expression
     if tree.args.get("default"):
-        if named:
-            raise SqlError("DEFAULT VALUES takes no list of columns")
-        targets = []
-    elif isinstance(body, exp.Values) and not any(body.args.get(key) for key in ("order", "limit", "offset", "with_")):
+        raise unsupported("DEFAULT VALUES", "Write VALUES (DEFAULT)")
+    if isinstance(body, exp.Values) and not any(body.args.get(key) for key in ("order", "limit", "offset", "with_")):
         targets = _insert_rows(binder, body, outer, table, targets, bool(named))
     else:
         targets = _insert_query(binder, body, outer, table, targets, bool(named))
@@ -154,11 +143,7 @@ def _fit_targets(targets: list[str], width: int, named: bool) -> list[str]:
 def _insert_query(
     binder: Binder, body: exp.Expr, outer: NameScope, table: Table, targets: list[str], named: bool
 ) -> list[str]:
-    kinds = []
-    for name in targets:
-        column = table.column(name)
-        assert column is not None
-        kinds.append(NAMES[column.type.kind])
+    kinds = [kind for name in targets if (kind := table_source("", table).type_of(name))]
     columns = binder.query(body, outer, kinds)
     targets = _fit_targets(targets, len(columns), named)
     for (_, have), kind, name in zip(columns, kinds, targets, strict=False):
@@ -180,8 +165,7 @@ def _conflict(binder: Binder, tree: exp.Insert, table: Table, scope: NameScope) 
     clause.meta["keys"] = keys
     if action == "DO NOTHING":
         return
-    columns = tuple((column.name, NAMES[column.type.kind]) for column in table.columns)
-    excluded = Source(binder.alias("excluded"), columns, table, tuple(name for name, _ in columns))
+    excluded = table_source(binder.alias("excluded"), table)
     inside = NameScope(outer=scope.outer, sources={**scope.sources, "excluded": excluded})
     clause.meta["excluded"] = excluded
     # A bare column of the right side means the row that is there, so "excluded" is only found by its name.
@@ -229,21 +213,13 @@ def _assignments(binder: Binder, items: list[exp.Expression], scope: NameScope, 
         if name in seen:
             raise SqlError(f'multiple assignments to same column "{name}"')
         seen.add(name)
-        if (
-            isinstance(right, exp.Column)
-            and not right.args.get("table")
-            and right.name.lower() == "default"
-            and not right.this.args.get("quoted")
-        ):
+        if isinstance(right, exp.Column) and right.sql().upper() == "DEFAULT":
             right = exp.Var(this="DEFAULT")
         pair = exp.EQ(this=exp.Column(this=identifier(name)), expression=right.copy())
         _bind_value(binder, pair.expression, scope, table, name)
         pair.meta["column"] = name
         done.append(pair)
     return done
-
-
-# -- UPDATE and DELETE -----------------------------------------------------------------------------------------
 
 
 def _change(binder: Binder, tree: exp.Update | exp.Delete) -> BoundColumns:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ..catalog import Column, Index, Kind, Table, quote_identifier
+from ..catalog import Column, Index, Table, quote_identifier
+from .expression_types import NAMES, is_array, long_name
 from .parse import parse
 from .scope import identifier
 
@@ -47,7 +48,7 @@ def _rows(name: str, catalogue: Mapping[str, Table], workspace: str) -> list[lis
             for index in _indexes(table)
         ]
     return [
-        [workspace, workspace, table.name, column.name, at, *_describe_column(column)]
+        [workspace, workspace, table.name, column.name, at, *_described(column)]
         for table in tables
         for at, column in enumerate(table.columns, 1)
     ]
@@ -59,7 +60,6 @@ def _indexes(table: Table) -> list[Index]:
 
 
 def definition(index: Index, workspace: str) -> str:
-    """Return the CREATE INDEX statement of an index."""
     unique = "UNIQUE " if index.unique else ""
     method = "deeplake_index" if index.method == "search" else index.method
     columns = ", ".join(_quote(column) for column in index.columns)
@@ -75,18 +75,7 @@ def _quote(name: str) -> str:
     return name if plain else quote_identifier(name)
 
 
-_SPELLED = {
-    Kind.TIMESTAMPTZ: "timestamp with time zone",
-    Kind.TIMESTAMP: "timestamp without time zone",
-    Kind.TIME: "time without time zone",
-    Kind.VECTOR: "ARRAY",
-    Kind.VECTORS: "ARRAY",
-    Kind.TEXTS: "ARRAY",
-    Kind.INTEGERS: "ARRAY",
-}
-
-
-def _describe_column(column: Column) -> list[str | int | None]:
-    kind = column.type.kind
-    spelled = "character varying" if kind == Kind.TEXT and column.type.length else _SPELLED.get(kind, kind.value)
+def _described(column: Column) -> list[str | None]:
+    name = NAMES[column.type.kind]
+    spelled = "ARRAY" if is_array(name) else "character varying" if column.type.length else long_name(name)
     return [column.default, "YES" if column.nullable else "NO", spelled]

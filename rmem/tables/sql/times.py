@@ -34,8 +34,6 @@ def at_midnight(day: dt.date, zone: dt.tzinfo | None = None) -> dt.datetime:
     return dt.datetime(day.year, day.month, day.day, tzinfo=zone)
 
 
-# -- reading ------------------------------------------------------------------------------------------------
-
 _STAMP = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)(?:(?:\s+|[Tt])(\d\d?):(\d\d?)(?::(\d\d?)(\.\d*)?)?)?\s*"
     r"(?:([+-])(\d\d?)(?::?(\d\d))?|([A-Za-z]\S*))?"
@@ -126,7 +124,7 @@ def read_interval(text: str) -> Interval:
 
 
 def _scale(number: str, size: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A number of some unit."""
+    """Multiply the size of a unit."""
     months, days, micros = size
     if re.fullmatch(r"[+-]?\d+", number):
         count = int(number)
@@ -134,9 +132,6 @@ def _scale(number: str, size: tuple[int, int, int]) -> tuple[int, int, int]:
     if months or days:
         raise SqlUnsupportedError("a part of a day, month or year is not supported here; PostgreSQL has it. Use hours")
     return 0, 0, round(float(number) * micros)
-
-
-# -- writing ------------------------------------------------------------------------------------------------
 
 
 def time_text(value: dt.time) -> str:

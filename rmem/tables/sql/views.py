@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from ...errors import ConstraintError, NoSuchTableError, SqlError, SqlUnsupportedError, TableExistsError
 from ..catalog import Column, Table
@@ -18,31 +17,20 @@ from .parse import parse
 from .scope import check_name, fold_name, only, table_name
 
 
-def view_of(tree: exp.Create, sql: str, catalogue: Mapping[str, Table], workspace: str) -> Table:
-    """Return the view that a CREATE VIEW describes."""
+def view_of(tree: exp.Create, catalogue: Mapping[str, Table], workspace: str) -> Table:
     only(tree, "this", "kind", "expression", "replace")
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     name = check_name(table_name(schema.this if schema else tree.this, workspace), "view")
     known = catalogue.get(name)
     if known is not None and (known.view is None or not tree.args.get("replace")):
         raise TableExistsError(f'relation "{name}" already exists')
-    view = Table(name, (), view=_query_text(sql))
+    query = tree.expression
+    if not isinstance(query, exp.Query | exp.Values):
+        raise SqlError("CREATE VIEW needs a query: CREATE VIEW v AS SELECT …")
+    view = Table(name, (), view=query.sql(dialect=Dialect))
     columns = _bound({**catalogue, name: view}, view, workspace)[0]
     names = [fold_name(column) for column in schema.expressions] if schema else []
-    if len(names) > len(columns):
-        raise SqlError(f"CREATE VIEW names {len(names)} columns, its query has {len(columns)}")
-    names += [column for column, _ in columns[len(names) :]]
-    if len(set(names)) != len(names):
-        twice = next(column for column in names if names.count(column) > 1)
-        raise SqlError(f'column "{twice}" specified more than once')
-    return Table(name, tuple(map(_column, names, (kind for _, kind in columns))), view=view.view)
-
-
-def _column(name: str, kind: str) -> Column:
-    limits = result_type(kind)
-    if limits is None:
-        raise SqlUnsupportedError(f'column "{name}": type {kind} is not supported for columns')
-    return Column(check_name(name, "column"), limits)
+    return Table(name, columns_of(Binder.rename_columns(columns, names, name)), view=view.view)
 
 
 def columns_of(columns: BoundColumns) -> tuple[Column, ...]:
@@ -51,25 +39,16 @@ def columns_of(columns: BoundColumns) -> tuple[Column, ...]:
     for name, kind in columns:
         if any(name == other.name for other in found):
             raise SqlError(f'column "{name}" specified more than once')
-        found.append(_column(name, kind))
+        limits = result_type(kind)
+        if limits is None:
+            raise SqlUnsupportedError(f'column "{name}": type {kind} is not supported for columns')
+        found.append(Column(check_name(name, "column"), limits))
     return tuple(found)
-
-
-def _query_text(sql: str) -> str:
-    """Return what follows the first AS of a CREATE VIEW outside brackets."""
-    depth = 0
-    for token in Dialect().tokenize(sql):
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if token.token_type == TokenType.ALIAS and not depth:
-            return sql[token.end + 1 :].strip().rstrip(";").rstrip()
-    raise SqlError("CREATE VIEW needs a query: CREATE VIEW v AS SELECT …")
 
 
 def _bound(catalogue: Mapping[str, Table], view: Table, workspace: str) -> tuple[BoundColumns, set[str]]:
     """Bind a view's query; return its columns and the tables and views that it reads."""
     tree = parse(view.view or "").tree
-    if not isinstance(tree, exp.Query):
-        raise SqlError("a view is made of a SELECT")
     if tree.find(exp.Parameter, exp.Placeholder) is not None:
         raise SqlError("a view takes no parameters; write the values into its SELECT")
     columns = Binder(catalogue, workspace, views=(view.name,)).query(tree, None)
