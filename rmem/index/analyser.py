@@ -313,16 +313,16 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
     if _PLAIN.fullmatch(chunk.replace("’", "'")):
         found += _word_terms(chunk, language)
     else:
-        spaceless = _SPACELESS.findall(chunk)
-        for run in spaceless:
-            run = fold(run)
-            found += [(character, character) for character in run]
-            found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
-        for run in _HANGUL.findall(
-            chunk
-        ):  # Korean particles are attached to words, so pairs of syllables are terms as well
-            found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
-        for rest in _SPACELESS.split(chunk) if spaceless else [chunk]:
+        others = [chunk]
+        if not chunk.isascii():
+            runs = [fold(run) for run in _SPACELESS.findall(chunk)]
+            for run in runs:
+                found += [(character, character) for character in run]
+                found += _pairs(run)
+            for run in _HANGUL.findall(chunk):  # Korean particles are attached to words
+                found += _pairs(run)
+            others = _SPACELESS.split(chunk) if runs else others
+        for rest in others:
             rest = rest.strip("'’-_.:/\\@=")
             if not rest:
                 continue
@@ -335,6 +335,11 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
                     if not _is_stop(part, language):
                         found += _word_terms(part, language)
     return tuple([term_hash(term) for term, _ in found]), tuple([word for _, word in found])
+
+
+def _pairs(run: str) -> list[tuple[str, str]]:
+    """Return every pair of neighbouring characters as a term and its readable word."""
+    return [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
 
 
 class _ChunkCache(dict[str, ChunkTerms]):
@@ -460,5 +465,6 @@ def question_words(text: str) -> list[Word]:
 
 def _without_lone_characters(words: list[Word]) -> list[Word]:
     """Drop single characters of a script without spaces that occur in a pair of the question."""
-    pairs = {c for word in words if len(word.text) == 2 and _SPACELESS.fullmatch(word.text) for c in word.text}
+    texts = [word.text for word in words if len(word.text) == 2 and not word.text.isascii()]
+    pairs = {character for text in texts if _SPACELESS.fullmatch(text) for character in text}
     return [word for word in words if not (len(word.text) == 1 and word.text in pairs)]
