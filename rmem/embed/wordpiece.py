@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -60,16 +61,15 @@ def is_sign(word: str) -> bool:
     return not word.isascii() and _sign().match(word) is not None
 
 
-class WordPieces:
-    """Turns words into row numbers. `pieces` are the tokens in row order, each followed by a line feed, without the
-    spare rows after them."""
+class WordPieces(dict[str, tuple[int, ...]]):
+    """The rows of words, found when a word is first looked up and then kept. `pieces` are the tokens in row order, each
+    followed by a line feed, without the spare rows after them."""
 
     def __init__(self, pieces: str) -> None:
         self._lines = f"\n{pieces}".encode()
         self._ends = np.flatnonzero(np.frombuffer(self._lines, np.uint8) == ord("\n"))
         self._first_spare = self._ends.size - 1
         self._searches = 0
-        self._remembered: dict[str, tuple[int, ...]] = {}
 
     @property
     def size(self) -> int:
@@ -92,23 +92,13 @@ class WordPieces:
 
     def rows(self, words: Iterable[str]) -> list[int]:
         """Return the rows of these words, one word after the other."""
-        found: list[int] = []
-        known = self._remembered
-        for word in words:
-            rows = known.get(word)
-            found += self._learn(word) if rows is None else rows
-        return found
-
-    def of_word(self, word: str) -> tuple[int, ...]:
-        """Return the rows of one word."""
-        rows = self._remembered.get(word)
-        return self._learn(word) if rows is None else rows
+        return [*chain.from_iterable(map(self.__getitem__, words))]
 
     def spare_rows(self, text: str) -> list[int]:
         """Return the rows of a text without words: one for each character that is not white space."""
         return [self._spare(sign) for sign in text if not sign.isspace()]
 
-    def _learn(self, word: str) -> tuple[int, ...]:
+    def __missing__(self, word: str) -> tuple[int, ...]:
         whole = self._row_of(word)
         if is_sign(word):
             rows = self._of_signs(word)
@@ -116,9 +106,9 @@ class WordPieces:
             rows = (whole,)
         else:
             rows = self._of_word(word)
-        if len(self._remembered) >= _REMEMBERED_WORDS:
-            self._remembered.clear()
-        self._remembered[word] = rows
+        if len(self) >= _REMEMBERED_WORDS:
+            self.clear()
+        self[word] = rows
         return rows
 
     def _of_signs(self, word: str) -> tuple[int, ...]:
