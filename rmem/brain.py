@@ -22,6 +22,7 @@ from .errors import (
 )
 from .feedback import QUESTIONS, Feedback, Recall, Recalls, stored_question
 from .filters import Filter
+from .garbage import collect_rarely
 from .memory_builder import apply_changes, build_changes, build_memory, build_memory_of
 from .models import Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
@@ -175,6 +176,7 @@ class Brain(Closing):
         )
         return self.put([self.cleaned(memory)])[0]
 
+    @collect_rarely()
     def remember_many(
         self,
         items: Iterable[NewMemory | Mapping[str, Any]],

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError
@@ -71,6 +70,8 @@ def html_of(rows: Sequence[Memory | Hit]) -> str:
 
 
 def _html_cell(row: Memory | Hit, name: str) -> str:
+    from html import escape
+
     if name == "relevance":
         return rating(row) if isinstance(row, Hit) else ""
     if name == "when":
@@ -101,6 +102,8 @@ def _facts(memory: Memory) -> dict[str, str]:
 
 
 def _html_facts(facts: Mapping[str, str]) -> str:
+    from html import escape
+
     rows = [f"<th style='text-align: left'>{name}</th><td>{escape(value)}</td>" for name, value in facts.items()]
     return f"<table><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
 

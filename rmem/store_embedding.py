@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from .embed import EmbedderSpec, embedder_of_store, spec_of
 from .embed.state import MemoryVectors
 from .errors import EmbedderError, EmbedderMismatchError, StoreBusyError, VectorError
@@ -108,9 +110,14 @@ class StoreEmbedding:
         return bare
 
     def check_given(self, memories: Sequence[Memory], embedder: Embedder | None) -> None:
-        """Refuse given vectors of another dimension than the store's, before anything is written."""
-        known = self._store.get_meta("dimension")
-        check_vectors(memories, embedder.dimension if embedder is not None else int(known) if known else None)
+        """Refuse given vectors of another dimension than the store's, before anything is written. What else a vector
+        must be, the store checks."""
+        known = self._store.get_meta("dimension") if embedder is None else embedder.dimension
+        dimension = None if known is None else int(known)
+        vectors = [memory.embeddings.full_vector for memory in memories]
+        shapes = {np.shape(vector) for vector in vectors if vector is not None}
+        if len(shapes) > 1 or (dimension is not None and shapes != {(dimension,)}):
+            check_vectors(memories, dimension)
 
     def edit(self, memory_id: str, edit: Edit) -> Memory | None:
         """Edit a memory in the store; embed a new text that comes without a new vector."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -105,6 +106,25 @@ def test_a_list_is_remembered_in_order_with_progress(brain):
     assert told == [(2, None), (3, None)]
     assert brain.remember_many([]) == []
     assert brain.remember_many(iter(())) == []
+
+
+def test_garbage_is_collected_rarely_during_a_bulk_and_as_before_afterwards(path):
+    usual, during = gc.get_threshold(), []
+
+    def items(last):
+        for number in range(3):
+            during.append(gc.get_threshold()[0])
+            yield {"text": f"note {number}"}
+        yield last
+
+    with Brain(path) as brain:
+        brain.remember_many(items({"text": "the last one"}))
+        assert gc.get_threshold() == usual
+        with pytest.raises(InputError, match="text"):
+            brain.remember_many(items({"text": 5}))
+    assert gc.get_threshold() == usual
+    assert len(during) == 6
+    assert min(during) > usual[0]
 
 
 def test_a_memory_with_the_same_id_is_replaced(brain):

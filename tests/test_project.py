@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "annotations",
         "closing",
         "forks",
+        "garbage",
         "patterns",
         "filelocks",
         "private_files",

@@ -133,7 +133,7 @@ def vocabulary(bert: list[str], texts: list[str], lines: list[tuple[str, str, in
             chosen = [texts[at] for at in sorted(places)]
             counts: Counter[str] = sum(pool.imap(_counts_of, chunks(chosen)), Counter())
             if language == "en":
-                pieces = WordPieces(bert)
+                pieces = WordPieces("".join(f"{piece}\n" for piece in bert))
                 cut = [
                     (word, count)
                     for word, count in counts.items()
@@ -485,7 +485,7 @@ def main() -> None:
     bert = bert[:-1] if not bert[-1] else bert
     pieces = vocabulary(bert, texts, lines)
     (out / "vocab.txt").write_text("\n".join(pieces[len(bert) :]) + "\n", encoding="utf-8")
-    _PIECES = WordPieces(pieces)
+    _PIECES = WordPieces("".join(f"{piece}\n" for piece in pieces))
     with multiprocessing.get_context("fork").Pool() as pool:
         parts = list(pool.imap(_rows_of, chunks(texts)))
     ragged = Ragged(np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts]), device)

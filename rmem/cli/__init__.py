@@ -14,7 +14,7 @@ import sys
 import threading
 from contextlib import suppress
 
-_YOUNG = 10_000  # allocations between collections: imports allocate much that stays
+_YOUNG = 100_000  # allocations between collections: imports and the index of a recall allocate much that stays
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ not read: a process touches only the rows of the pieces that it meets.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -47,7 +46,7 @@ class StaticEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         sums: Matrix = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
-        waiting: list[tuple[int, list[int], list[float] | None]] = []
+        waiting: list[tuple[int, list[int], Vector | None]] = []
         size = 0
         for place, text in enumerate(texts):
             if has_content(text):
@@ -86,7 +85,7 @@ class StaticEmbedder(Embedder):
                 vectors[place] = np.add.reduce(self._floats.of(rows), axis=0)
         return unit_rows(vectors)
 
-    def _rows_of(self, text: str) -> tuple[list[int], list[float] | None]:
+    def _rows_of(self, text: str) -> tuple[list[int], Vector | None]:
         """Return the rows of the distinct words of a text, and their weights; None if all weights are 1."""
         pieces = self._pieces
         if len(text) <= _WINDOW_CHARACTERS:
@@ -98,15 +97,14 @@ class StaticEmbedder(Embedder):
             counts = Counter()
             for window in windows(text, _WINDOW_CHARACTERS):
                 counts.update(words_of(window))
-        rows: list[int] = []
-        weights: list[float] = []
-        for word, count in counts.items():
-            found = pieces.of_word(word)
-            rows += found
-            weights += [math.sqrt(count)] * len(found)
-        return (rows, weights) if rows else (pieces.spare_rows(text), None)
+        found = [*map(pieces.__getitem__, counts)]
+        rows = [*chain.from_iterable(found)]
+        if not rows:
+            return pieces.spare_rows(text), None
+        roots = np.sqrt(np.fromiter(counts.values(), np.float64, len(counts)))
+        return rows, np.repeat(roots, [*map(len, found)]).astype(np.float32)
 
-    def _add(self, sums: Matrix, waiting: Sequence[tuple[int, list[int], list[float] | None]]) -> None:
+    def _add(self, sums: Matrix, waiting: Sequence[tuple[int, list[int], Vector | None]]) -> None:
         """Add the vectors of the rows of each text to its row of `sums`. Each text is summed alone and in order, so its
         vector does not depend, to the last bit, on the texts beside it."""
         if not waiting:
@@ -119,20 +117,21 @@ class StaticEmbedder(Embedder):
             end = start + len(rows)
             found = vectors[start:end] if few else vectors.take(numbers[start:end], axis=0)
             if weights is not None:
-                found *= np.array(weights, np.float32)[:, None]
+                found *= weights[:, None]
             sums[place] = np.add.reduce(found, axis=0)
             start = end
 
     @cached_property
     def _pieces(self) -> WordPieces:
-        files = [(_DATA / name).read_text(encoding="utf-8") for name in ("bert_vocab.txt", "static_vocab.txt")]
-        pieces = "".join(files).split("\n")[:-1]  # in two thirds of the time of splitlines
-        if len(pieces) + SPARE_ROWS != len(self._table[0]):
+        names = ("bert_vocab.txt", "static_vocab.txt")
+        pieces = WordPieces("".join([(_DATA / name).read_text(encoding="utf-8") for name in names]))
+        if pieces.size != len(self._table[0]):
             raise EmbedderError(
-                f"the vocabulary in {_DATA} has {len(pieces)} pieces, but the table has {len(self._table[0])} rows, "
-                f"{SPARE_ROWS} of them spare: the files are of two versions. Install rmem again"
+                f"the vocabulary in {_DATA} has {pieces.size - SPARE_ROWS} pieces, but the table has "
+                f"{len(self._table[0])} rows, {SPARE_ROWS} of them spare: the files are of two versions. "
+                "Install rmem again"
             )
-        return WordPieces(pieces)
+        return pieces
 
     @cached_property
     def _floats(self) -> _FloatRows:

@@ -313,16 +313,16 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
     if _PLAIN.fullmatch(chunk.replace("’", "'")):
         found += _word_terms(chunk, language)
     else:
-        spaceless = _SPACELESS.findall(chunk)
-        for run in spaceless:
-            run = fold(run)
-            found += [(character, character) for character in run]
-            found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
-        for run in _HANGUL.findall(
-            chunk
-        ):  # Korean particles are attached to words, so pairs of syllables are terms as well
-            found += [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
-        for rest in _SPACELESS.split(chunk) if spaceless else [chunk]:
+        others = [chunk]
+        if not chunk.isascii():
+            runs = [fold(run) for run in _SPACELESS.findall(chunk)]
+            for run in runs:
+                found += [(character, character) for character in run]
+                found += _pairs(run)
+            for run in _HANGUL.findall(chunk):  # Korean particles are attached to words
+                found += _pairs(run)
+            others = _SPACELESS.split(chunk) if runs else others
+        for rest in others:
             rest = rest.strip("'’-_.:/\\@=")
             if not rest:
                 continue
@@ -335,6 +335,11 @@ def _chunk_terms(chunk: str, language: str) -> ChunkTerms:
                     if not _is_stop(part, language):
                         found += _word_terms(part, language)
     return tuple([term_hash(term) for term, _ in found]), tuple([word for _, word in found])
+
+
+def _pairs(run: str) -> list[tuple[str, str]]:
+    """Return every pair of neighbouring characters as a term and its readable word."""
+    return [(run[at : at + 2], run[at : at + 2]) for at in range(len(run) - 1)]
 
 
 class _ChunkCache(dict[str, ChunkTerms]):
@@ -361,21 +366,22 @@ def terms_of(pieces: Iterable[str], language: str = "english") -> Iterator[Chunk
     return map(_chunk_cache(language).__getitem__, pieces)
 
 
-def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
-    """Return the terms of a memory. `extra` are additional words, such as those of its date."""
-    pieces = chunks(text)
-    language = language_of([piece.lower() for piece in pieces])
-    return combine_terms([*terms_of(pieces, language), *terms_of(extra)])
+TokenTerms = tuple[tuple[int, ...], tuple[str, ...], int]
+"""The terms of a token, a readable word for each, and 6 for each function word in it less 1 for each word."""
 
 
-class _TokenCache(dict[str, tuple[tuple[int, ...], int, int]]):
-    """Cache for the space-separated tokens of English ASCII text: their terms, and the numbers of words and of function
-    words. No word contains a space, so the terms of a text are those of its tokens."""
+class _TokenCache(dict[str, TokenTerms]):
+    """Cache for the space-separated tokens of English ASCII text. No word contains a space, so the terms of a text are
+    those of its tokens, which are found in half the time."""
 
-    def __missing__(self, token: str) -> tuple[tuple[int, ...], int, int]:
+    def __missing__(self, token: str) -> TokenTerms:
         pieces = _CHUNK.findall(token)
-        hashes = tuple(chain.from_iterable([terms for terms, _ in terms_of(pieces)]))
-        found = hashes, len(pieces), sum(piece.lower() in ENGLISH for piece in pieces)
+        english = 6 * sum([piece.lower() in ENGLISH for piece in pieces]) - len(pieces)
+        if len(pieces) == 1:
+            found = *_chunk_cache("english")[pieces[0]], english
+        else:
+            hashes, words = join_terms(terms_of(pieces))
+            found = tuple(hashes), tuple(words), english
         if len(token) <= _LONG:
             if len(self) >= 2 * _MAX_CACHED_CHUNKS:
                 self.clear()
@@ -386,55 +392,47 @@ class _TokenCache(dict[str, tuple[tuple[int, ...], int, int]]):
 _token_cache = _TokenCache()
 
 
-def term_hashes(text: str) -> list[int]:
-    """Return the term hashes of a text with repetitions: what `analyse` counts, in a third of its time."""
+def _terms_in(text: str) -> Iterable[ChunkTerms | TokenTerms]:
+    """Return the terms of a text, token by token or word by word."""
     if text.isascii():
-        hashes: list[int] = []
-        size = english = 0
-        for terms, pieces, function_words in map(_token_cache.__getitem__, text.split()):
-            hashes += terms
-            size += pieces
-            english += function_words
-        if english * 6 >= size:  # as `language_of` decides
-            return hashes
-    pieces_of_text = chunks(text)
-    language = language_of([piece.lower() for piece in pieces_of_text])
-    return list(chain.from_iterable([terms for terms, _ in terms_of(pieces_of_text, language)]))
+        tokens = [*map(_token_cache.__getitem__, text.split())]
+        if sum([token[2] for token in tokens]) >= 0:  # a sixth are function words, as `language_of` decides
+            return tokens
+    pieces = chunks(text)
+    return terms_of(pieces, language_of([piece.lower() for piece in pieces]))
 
 
-TermCounts = tuple[dict[int, int], list[str]]
-"""Count of each term, and its first readable word."""
-
-_NO_COUNTS: TermCounts = ({}, [])
-
-
-def combine_terms(terms: Iterable[ChunkTerms], names: TermCounts = _NO_COUNTS) -> Terms:
-    """Combine the terms of the parts of a memory into distinct terms with counts; `names` are counted already."""
-    found: list[int] = []
+def join_terms(terms: Iterable[ChunkTerms | TokenTerms]) -> tuple[list[int], list[str]]:
+    """Return the term hashes of the parts of a text with repetitions, and a readable word for each."""
+    hashes: list[int] = []
     words: list[str] = []
-    for hashes, spelled in terms:
-        found += hashes
-        words += spelled
-    counts = names[0] | dict.fromkeys(found, 1)
-    if len(counts) < len(names[0]) + len(found):
-        counts, words = count_terms(found, words, names)
-    else:
-        words = names[1] + words
-    if len(found) > MOST_COUNTED:
-        counts = {hashed: min(count, MOST_COUNTED) for hashed, count in counts.items()}
+    for found in terms:
+        hashes += found[0]
+        words += found[1]
+    return hashes, words
+
+
+def term_hashes(text: str) -> list[int]:
+    """Return the term hashes of a text with repetitions: what `analyse` counts, in half its time."""
+    return [*chain.from_iterable([found[0] for found in _terms_in(text)])]
+
+
+def analyse(text: str, extra: Iterable[str] = ()) -> Terms:
+    """Return the terms of a memory. `extra` are additional words, such as those of its date."""
+    return count_terms(chain(_terms_in(text), terms_of(extra)))
+
+
+def count_terms(terms: Iterable[ChunkTerms | TokenTerms]) -> Terms:
+    """Combine the terms of the parts of a memory into distinct terms with counts, and the first word of each."""
+    hashes, words = join_terms(terms)
+    counts = dict.fromkeys(hashes, 1)
+    if len(counts) < len(hashes):
+        counts = Counter(hashes)
+        first = dict(zip(reversed(hashes), reversed(words), strict=True))
+        words = [first[hashed] for hashed in counts]
+        if len(hashes) > MOST_COUNTED:
+            counts = {hashed: min(count, MOST_COUNTED) for hashed, count in counts.items()}
     return Terms.of(counts, words)
-
-
-def count_terms(found: Iterable[int], spelled: Iterable[str], before: TermCounts = _NO_COUNTS) -> TermCounts:
-    """Count terms, and list a readable word for each distinct one; `before` is counted already."""
-    counts, words = before[0].copy(), before[1].copy()
-    for hashed, word in zip(found, spelled, strict=True):
-        if hashed in counts:
-            counts[hashed] += 1
-        else:
-            counts[hashed] = 1
-            words.append(word)
-    return counts, words
 
 
 def question_words(text: str) -> list[Word]:
@@ -467,5 +465,6 @@ def question_words(text: str) -> list[Word]:
 
 def _without_lone_characters(words: list[Word]) -> list[Word]:
     """Drop single characters of a script without spaces that occur in a pair of the question."""
-    pairs = {c for word in words if len(word.text) == 2 and _SPACELESS.fullmatch(word.text) for c in word.text}
+    texts = [word.text for word in words if len(word.text) == 2 and not word.text.isascii()]
+    pairs = {character for text in texts if _SPACELESS.fullmatch(text) for character in text}
     return [word for word in words if not (len(word.text) == 1 and word.text in pairs)]

@@ -59,6 +59,22 @@ class Names(Generic[Name]):
         return self._codes.get(name)
 
 
+class Groups(Names[tuple[str, str | None]]):
+    """Agent and session of each group of rows; the session is None for an agent's memories outside sessions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of_agent: dict[str, list[int]] = {}
+        self._read = 0
+
+    def of_agent(self, agent: str) -> list[int]:
+        """Return the codes of an agent's groups."""
+        for code in range(self._read, len(self.names)):
+            self._of_agent.setdefault(self.names[code][0], []).append(code)
+        self._read = len(self.names)
+        return self._of_agent.get(agent, [])
+
+
 class Actors(Names[str | None]):
     """The actors, to find their names in a question."""
 
@@ -143,13 +159,11 @@ class Columns:
         self._arrays["next"] = np.empty(0, np.int32)
         self._arrays["in_dialogue"] = np.empty(0, np.bool_)  # whether somebody else speaks before or after
         self._positions: npt.NDArray[np.float64] | None = None
-        self.groups: Names[tuple[str, str | None]] = Names()
+        self.groups = Groups()
         self._in_session: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
         self.kinds: Names[str] = Names()
         self.actors = Actors()
         self._runs: list[_SortedRows] = []
-        self._entered: set[int] = set()
-        self._groups_of_agent: dict[str, list[int]] = {}
         self._last: npt.NDArray[np.int64] = np.empty(0, np.int64)  # the newest row of each session
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
@@ -233,10 +247,6 @@ class Columns:
         ordered, rows = group[order], order + first
         starts = starts_of_runs(ordered)
         codes = ordered[starts]
-        for code in codes.tolist():
-            if code not in self._entered:
-                self._entered.add(code)
-                self._groups_of_agent.setdefault(self.groups.names[code][0], []).append(code)
         self._runs.append(_SortedRows(codes, np.append(starts, rows.size), rows))
         while join and len(self._runs) > 1 and self._runs[-2].rows.size <= 2 * self._runs[-1].rows.size:
             self._runs[-2:] = [_merge_runs(self._runs[-2], self._runs[-1])]
@@ -371,7 +381,7 @@ class Columns:
         if not where.agent and not where.session:
             return None
         if where.agent:
-            codes = [code for agent in where.agent for code in self._groups_of_agent.get(agent, ())]
+            codes = [code for agent in where.agent for code in self.groups.of_agent(agent)]
         else:
             codes = list(range(len(self.groups.names)))
         if where.session is not None:

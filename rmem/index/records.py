@@ -10,13 +10,13 @@ from typing import Any
 from ..contents import Layout, names_in, words_in
 from ..filters import written
 from .analyser import (
-    TermCounts,
+    ChunkTerms,
     Terms,
     chunks,
-    combine_terms,
     compute_hash,
     count_terms,
     has_no_language,
+    join_terms,
     term_hash,
     terms_of,
 )
@@ -30,7 +30,7 @@ _SHORT = 256  # characters of texts that are cached, because they often repeat
 def record_features(layout: Layout, values: list[Any], extra: Iterable[str]) -> tuple[Terms, TextFeatures] | None:
     """Return the terms and features that `analyse` and `text_features_of` find in the text of a record, without
     building it. None if some words indicate a language, which only the whole text decides."""
-    names: TermCounts | None = layout.derived[_terms_of_names]
+    names: ChunkTerms | None = layout.derived[_terms_of_names]
     if names is None:
         return None
     pieces_found: list[str] = []
@@ -54,7 +54,7 @@ def record_features(layout: Layout, values: list[Any], extra: Iterable[str]) -> 
     words = words_in(layout, values)
     features = _cached_features(words) if len(words) <= _SHORT else text_features_of(words)
     return (
-        combine_terms([*terms_of(pieces_found), *terms_of(extra)], names),
+        count_terms([names, *terms_of(pieces_found), *terms_of(extra)]),
         TextFeatures(features.flags | flags, min(features.specific + specific, MOST_SPECIFIC)),
     )
 
@@ -71,14 +71,12 @@ def _pieces(text: str) -> list[str] | None:
 _known_pieces = lru_cache(maxsize=4096)(_pieces)
 
 
-def _terms_of_names(layout: Layout) -> TermCounts | None:
+def _terms_of_names(layout: Layout) -> ChunkTerms | None:
     names = _pieces(names_in(layout))
     if names is None:
         return None
-    terms = list(terms_of(names))
-    return count_terms(
-        [hashed for hashes, _ in terms for hashed in hashes], [word for _, words in terms for word in words]
-    )
+    hashes, words = join_terms(terms_of(names))
+    return tuple(hashes), tuple(words)
 
 
 def attribute_hashes_in(layout: Layout, values: list[Any]) -> list[int]:

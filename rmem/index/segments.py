@@ -27,6 +27,7 @@ TARGET_RATIO = 4  # a new segment absorbs older ones up to this many times its s
 MAX_ROWS = 262_144
 SPARE_ROWS = 1024  # reserved on loading for rows that are added later
 CODES, WORD_CODES = "vectors.codes", "words.codes"
+_HEADER = f'{{"format": {FORMAT}, "analyser": {ANALYSER}, "arrays": '
 _WORD_ARRAYS = ("hashes", "codes", "scales", "signs", "centre")
 
 
@@ -57,26 +58,20 @@ def checksum(array: npt.NDArray[Any]) -> str:
     return f"{mixed:x}.{crc32(sums.tobytes() + raw[whole.size * 8 :].tobytes()):x}"
 
 
-def _seal(segment: Segment, shapes: object) -> int:
-    """Compute the checksum over everything but the arrays."""
-    description = [
-        FORMAT,
-        ANALYSER,
-        segment.first_seq,
-        segment.last_seq,
-        segment.rows,
-        segment.changes,
-        segment.names,
-        shapes,
-    ]
-    return crc32(json.dumps(description).encode())
+def _seal(segment: Segment, arrays: str, names: str) -> int:
+    """Compute the checksum over everything but the arrays, from the JSON of what they are and of the names."""
+    numbers = FORMAT, ANALYSER, segment.first_seq, segment.last_seq, segment.rows, segment.changes
+    return crc32(f"[{', '.join(map(str, numbers))}, {names}, {arrays}]".encode())
 
 
 def header(segment: Segment) -> str:
     """Return the header that the store keeps with the arrays."""
-    shapes = {name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in segment.arrays.items()}
-    described = {"arrays": shapes, "names": segment.names, "seal": _seal(segment, shapes)}
-    return json.dumps({"format": FORMAT, "analyser": ANALYSER, **described})
+    arrays = json.dumps(
+        {name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in segment.arrays.items()}
+    )
+    names = json.dumps(segment.names)
+    seal = _seal(segment, arrays, names)
+    return f'{_HEADER}{arrays}, "names": {names}, "seal": {seal}}}'
 
 
 def read(
@@ -92,13 +87,14 @@ def read(
     """A segment from what the store kept; BadSegment if anything is not as it was written, or its parts do not fit each
     other, which `sound` tells (by default those of a span of memories). `wanted` selects arrays by name."""
     try:
-        described = json.loads(head)
-        if described["format"] != FORMAT or described["analyser"] != ANALYSER:
+        if not head.startswith(_HEADER):
             raise BadSegment("written by another version")
-        segment = Segment(first_seq, last_seq, rows, changes, {}, described["names"])
-        if described["seal"] != _seal(segment, described["arrays"]):
+        described, _, seal = head[len(_HEADER) : -1].rpartition(', "seal": ')
+        arrays, _, names = described.rpartition(', "names": ')
+        segment = Segment(first_seq, last_seq, rows, changes, {}, json.loads(names))
+        if int(seal) != _seal(segment, arrays, names):
             raise BadSegment("its description is damaged")
-        for name, (kind, shape, expected) in described["arrays"].items():
+        for name, (kind, shape, expected) in json.loads(arrays).items():
             if wanted is not None and not wanted(name):
                 continue
             array = np.frombuffer(blobs[name], dtype=np.dtype(kind)).reshape(shape)

@@ -112,8 +112,8 @@ class Vocabulary:
     def pack(self, terms: npt.NDArray[np.uint64]) -> PackedWords:
         """Return those of `terms` that are words, for `add_packed`."""
         self._embed_pending()
-        at = np.array([self._at[term] for term in terms.tolist() if term in self._at], np.int64)
-        hashes = np.array([self._hashes[i] for i in at.tolist()], np.uint64)
+        at = np.array([self._at.get(term, -1) for term in terms.tolist()], np.int64)
+        hashes, at = terms[at >= 0], at[at >= 0]
         words = [self._words[i] for i in at.tolist()]
         if self._columns is None:
             return PackedWords(hashes, words, None, None, None, None)

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 
 from ..index.analyser import Phrase, Word, plain, question_words
+from ..patterns import lazy_pattern
 from ..timewords import Span, time_span
 
 _PHRASE = re.compile(r'"([^"]{1,1000})"|“([^”]{1,1000})”')
@@ -20,7 +21,7 @@ _ABOUT_ASKER = re.compile(
     r"\b(?:i|my|me|mine|myself|we|our|ours|us|ich|mein\w*|mir|mich|wir|unser\w*|je|mon|mes|moi|nous|notre|nos|yo|mi|mis|"
     r"nosotr\w+|nuestr\w+|я|мой|моя|мо[ёе]|мои|мне|меня|мы|наш\w*)\b|我|私|僕"
 )
-_BY_ANOTHER = re.compile(
+_BY_ANOTHER = lazy_pattern(
     r"\b(?:did|have|had) you\b|(?<!\bcan )(?<!\bcould )\byou(?:'ve| have| had)? (?:said|told|mention|recommend|suggest|"
     r"gave|given|list|explain|provid|describ|wrote|written|made|propos|advis)|"
     r"\byour (?:answer|advice|recommendation|suggestion|explanation)"
@@ -33,12 +34,11 @@ _EMPTY_WORDS = frozenset(
     latest""".split()
 )
 _MAX_QUOTED = 8  # phrases; more are a pasted file, which emphasises none
-_DATA = re.compile(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
-_WORDS = re.compile(r"\w+")
-_ONE_QUESTION = re.compile(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
+_DATA = lazy_pattern(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
+_ONE_QUESTION = lazy_pattern(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
 _MAX_PARTS = 4
 _MAX_ASKED = 2000  # characters; a longer text is pasted and asks nothing
-_ALSO = re.compile(
+_ALSO = lazy_pattern(
     r"\W*(?:(?:also|and|additionally|besides|furthermore|moreover|plus|außerdem|und|de plus|et|además|y|ещё|еще|и|"
     r"кроме того|그리고)\b|另外|此外|还有|以及|また|それから)[\s,，、:]*",
     re.IGNORECASE,
@@ -60,7 +60,7 @@ _ASKING = re.compile(
 )
 """Phrases that ask for a count, an order or a reminder, or say that something was said. They say what to do with the
 answer; the memories that hold it do not contain them."""
-_TWO_EVENTS = re.compile(
+_TWO_EVENTS = lazy_pattern(
     r"\b(?:(?:minutes?|hours?|days?|weeks?|months?|years?|time|long)\b.*?\bbetween|between when) "
     r"(.+?) and (?:when )?((?:the|my|i|a|an|that|our)\b.+)\?\s*$"
     r"|\b(?:first|last|earlier|later)\s*[,:] (.+?) or (.+)\?\s*$",
@@ -68,7 +68,7 @@ _TWO_EVENTS = re.compile(
 )
 """How much time passed between one event and another, or which came first: each is told in a memory of its own."""
 _OUTPUT = re.compile(r"\s*(?:[$#%❯] |>>> |In \[|Traceback \(|File \"|Exception in thread |([=_*-])\1{3})")
-_POINTS_BACK = re.compile(
+_POINTS_BACK = lazy_pattern(
     r"\b(?:he|she|it|they|him|his|her|hers|its|their|them|that|this|those|these|there|then|one|same|so|why)\b",
     re.IGNORECASE,
 )
@@ -99,7 +99,8 @@ def parse_question(text: str, now: datetime, must: Sequence[str] = (), must_not:
     """Parse a text and, if it has several independent questions, each of them."""
     whole = _parse(text, now, must, must_not)
     parts = [_parse(part, now, must, must_not) for part in _split(text)]
-    if not parts and (events := _TWO_EVENTS.search(text[:2000])):
+    start = text[:2000].rstrip()
+    if not parts and start.endswith("?") and (events := _TWO_EVENTS.search(start)):
         found = [_parse(event.removeprefix("when "), now, must, must_not) for event in events.groups() if event]
         parts = [replace(event, asks_own=whole.asks_own) for event in found]
     if any(is_open(word.text for word in part.words) for part in parts):
@@ -109,6 +110,8 @@ def parse_question(text: str, now: datetime, must: Sequence[str] = (), must_not:
 
 def _split(text: str) -> list[str]:
     """Return the questions of a text that asks several and nothing else; none if one of them points back to another."""
+    if text.count("?") + text.count("？") < 2:
+        return []
     found = _ONE_QUESTION.findall(text[:2000])
     if not 1 < len(found) <= _MAX_PARTS or sum(map(len, found)) < len(text.rstrip()):
         return []
@@ -142,7 +145,7 @@ def _parse(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str
 def _quoted_phrases(text: str) -> tuple[Phrase, ...]:
     """Return quoted phrases; none if there are so many that they emphasise nothing."""
     quotes = [match[1] or match[2] for match in islice(_PHRASE.finditer(text), _MAX_QUOTED + 1)]
-    return () if len(quotes) > _MAX_QUOTED or _DATA.search(text) else _phrases(quotes)
+    return () if not quotes or len(quotes) > _MAX_QUOTED or _DATA.search(text) else _phrases(quotes)
 
 
 def _phrases(written: Iterable[str]) -> tuple[Phrase, ...]:

@@ -49,9 +49,9 @@ class Derived(NamedTuple):
     facts: tuple[FoundFact, ...] = ()
 
 
-def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
-    """Compute terms of the text and its date, hashes of tags, place and attributes, text features, and, with
-    `with_facts`, the facts that the memory states."""
+def derive(memory: Memory, found: tuple[FoundFact, ...] = ()) -> Derived:
+    """Compute terms of the text and its date, hashes of tags, place and attributes, and text features; `found` are the
+    facts that the memory states, where they are wanted."""
     layout, values = laid_out(memory.contents)
     dated = date_words(memory.timestamp)
     features = None
@@ -63,7 +63,7 @@ def derive(memory: Memory, *, with_facts: bool = False) -> Derived:
         attribute_hashes=attribute_hashes_of(memory.tags, memory.place, attribute_hashes_in(layout, values)),
         numbers=numbers_in(layout, values),
         manner=manner,
-        facts=facts.facts_of(memory) if with_facts else (),
+        facts=found,
     )
 
 
@@ -71,7 +71,7 @@ def derive_with_facts(memories: Sequence[Memory]) -> list[Derived]:
     """Do `derive` with facts for each memory. Facts are read in a pass of their own: the two in turns take a fifth more
     CPU for the facts, since the code of one is no longer cached when the other is done."""
     found = [facts.facts_of(memory) for memory in memories]
-    return [derive(memory)._replace(facts=of) for memory, of in zip(memories, found, strict=True)]
+    return [derive(memory, of) for memory, of in zip(memories, found, strict=True)]
 
 
 def date_words(timestamp: float) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ it. Without an engine, every method does nothing."""
 from __future__ import annotations
 
 import logging
-import secrets
+from os import urandom
 from typing import TYPE_CHECKING
 
 from .. import checks
@@ -86,7 +86,7 @@ class VectorEngine(Forking):
         """Return a collection name unique to this store: two stores use the same numbers."""
         known = self._store.get_meta(_STORE_ID)
         if known is None:
-            known = secrets.token_hex(6)
+            known = urandom(6).hex()
             self._store.set_meta(_STORE_ID, known)
         return f"rmem_{known}"
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 import rmem.embed
 from rmem.embed.wordpiece import SPARE_ROWS, WordPieces, words_of
 
-BERT = (Path(rmem.embed.__file__).parent / "data" / "bert_vocab.txt").read_text(encoding="utf-8").splitlines()
-OURS = WordPieces(BERT)
+LINES = (Path(rmem.embed.__file__).parent / "data" / "bert_vocab.txt").read_text(encoding="utf-8")
+BERT = LINES.splitlines()
+OURS = WordPieces(LINES)
+OURS.rows(BERT[1000:1100])  # more words than it searches for one by one
 THEIRS: Any = tokenizers.models.WordPiece(
     {piece: row for row, piece in enumerate(BERT)}, unk_token="[UNK]", max_input_chars_per_word=64
 )
@@ -23,7 +25,9 @@ THEIRS: Any = tokenizers.models.WordPiece(
 @settings(max_examples=5 * settings.default.max_examples)
 @given(st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=64))
 def test_pieces_of_a_word_are_those_of_the_tokenizers_library(word: str) -> None:
-    assert OURS.rows([word]) == [token.id for token in THEIRS.tokenize(word)]
+    expected = [token.id for token in THEIRS.tokenize(word)]
+    assert OURS.rows([word]) == expected
+    assert WordPieces(LINES).rows([word]) == expected  # its first search
 
 
 def test_words_are_cut_at_everything_that_is_neither_letter_nor_digit() -> None:
@@ -46,7 +50,7 @@ def test_letters_of_other_languages_keep_what_tells_words_apart(text: str, words
 
 
 def test_signs_are_read_one_by_one_with_the_pairs_that_the_table_knows() -> None:
-    pieces = WordPieces(["数", "据", "库", "数据"])
+    pieces = WordPieces("数\n据\n库\n数据\n")
     assert pieces.rows(["数据库"]) == [0, 1, 2, 3]
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +60,7 @@ class AuditChain:
             self._key = self._read_key()
             if self._key is None and make:
                 try:
-                    self._make(secrets.token_hex(32))
+                    self._make(os.urandom(32).hex())
                     self._key = self._read_key()
                 except OSError as error:
                     log.warning("the audit log of %s is sealed without a key: %s", self.place.stem, error)
@@ -74,7 +73,7 @@ class AuditChain:
     def _make(self, key: str) -> None:
         """Create the file with a key; of two processes, one wins."""
         assert self.place is not None
-        draft = self.place.with_name(f"{self.place.name}.{secrets.token_hex(4)}")
+        draft = self.place.with_name(f"{self.place.name}.{os.urandom(4).hex()}")
         with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
             file.write(f"{key:<{_KEY_LINE - 1}}\n{'':<{_HEAD_LINE - 1}}\n".encode())
             file.flush()

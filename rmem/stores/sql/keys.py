@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey, fingerprint, new_keys, unwrap, wrap
 from ...errors import KeyMissingError, KeyWrongError, StoreCorruptError
+from ...facts import facts_of
 from ..base import Progress
 from ..indexed import derive
 from . import dictionaries, encrypted_rows, removal, rows
@@ -160,7 +161,7 @@ def _reencrypt(connection: Connection, store: SqlRecords, row: tuple[Any, ...], 
     if memory is None or old is None:
         return False
     seal = Seal(version, old.fields)
-    hidden = encrypted_rows.blind(derive(memory, with_facts=True), seal, store.vault)
+    hidden = encrypted_rows.blind(derive(memory, facts_of(memory)), seal, store.vault)
     store.rewrite(connection, row[0], memory, seal, hidden)
     return True
 

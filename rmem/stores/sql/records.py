@@ -16,6 +16,7 @@ from ... import checks
 from ...crypto.encryption import Encryption
 from ...crypto.vault import Vault, WrappedKey
 from ...facts import VERSION as FACTS
+from ...facts import facts_of
 from ...filters import Filter
 from ...index.analyser import VERSION as ANALYSER
 from ...index.recall_index import RecallIndex
@@ -173,7 +174,7 @@ class SqlRecords(SqlAuditLog, SqlRemoval, SqlFeedback, SqlFacts, SqlVectorFeed, 
         memory.memory_id = memory_id
         check_vectors([memory])
         own = old is not None and packing.tier_vector(memory) is vector  # unchanged, whatever embedder it is from
-        (kept,), _ = self.insert(connection, [memory], [derive(memory, with_facts=True)], own_vectors=own)
+        (kept,), _ = self.insert(connection, [memory], [derive(memory, facts_of(memory))], own_vectors=own)
         return kept, 1 if old is None else 2
 
     def _row(self, connection: Connection, memory_id: str) -> Memory | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import StoreCorruptError
 from ...facts import VERSION as FACTS
+from ...facts import facts_of
 from ...index.analyser import VERSION as ANALYSER
 from ..base import Progress
 from ..indexed import Derived, derive
@@ -176,7 +177,7 @@ def _derived(store: SqliteRecordStore, row: tuple[Any, ...]) -> _Row | None:
     memory = rows.readable(row, store.codec)
     if memory is None:
         return None
-    parts, seal = derive(memory, with_facts=True), rows.seal_of(row)
+    parts, seal = derive(memory, facts_of(memory)), rows.seal_of(row)
     version = None if seal is None else seal.version
     found = list(facts.to_rows(row[0], memory, parts.facts, store.vault, version))
     return _Row(row[0], version, parts if seal is None else encrypted_rows.blind(parts, seal, store.vault), found)
