@@ -46,10 +46,13 @@ class Surroundings:
         self.places = np.concatenate([before, after, found_rows.before(before), found_rows.after(after)])  # -1 for none
         self.dependence = dependence(found_rows, at)
         self.answers = found_rows.column_at("flags", before) & ASKS != 0
-        self.sessions = found_rows.sessions_at(at)
-        self._last = int(self.sessions.max(initial=-1))
-        parts = prior_scores(found_rows, at, self.dependence, settings)
-        self.prior = sum(parts.values(), np.zeros(at.size, np.float32))
+        self._sessions = found_rows.sessions_at(at)
+        self._last = int(self._sessions.max(initial=-1))
+        self._in_session = self.dependence * (self._sessions >= 0)
+        self._in_dialogue = self.dependence * found_rows.in_dialogue(at)
+        self._substance = _substance(found_rows, at, settings) * self._in_dialogue
+        importance = found_rows.column_at("importance", at).astype(np.float32)
+        self.importance = np.float32(settings.importance) * (importance - np.float32(0.5))
 
     def lent(self, values: Scores, settings: RecallSettings) -> Scores:
         """Return the score that neighbours add to each row; `values` are the scores of `places`."""
@@ -59,32 +62,41 @@ class Surroundings:
         lent *= np.float32(settings.context)
         return lent * self.dependence
 
-    def session_prior(self, scores: Scores, settings: RecallSettings) -> Scores:
+    def session_prior(self, scores: Scores, competing: Scores, settings: RecallSettings) -> Scores:
         """Return what the best score of its session adds to each row; nothing outside sessions (-1)."""
         best = np.full(self._last + 2, -np.inf, np.float32)
-        np.maximum.at(best, self.sessions, scores)
+        np.maximum.at(best, self._sessions, scores)
         prior = standardise(best, scale_of(best[:-1][best[:-1] > -np.inf]))
         prior *= np.float32(3 * settings.context)
         prior[-1] = 0
-        return prior[self.sessions] * self.dependence
+        return _beside_others(prior[self._sessions] * self.dependence, self._in_session, competing)
+
+    def substance_prior(self, competing: Scores) -> Scores:
+        """Return what the substance of a turn adds to each row; nothing outside dialogues."""
+        return _beside_others(self._substance, self._in_dialogue, competing)
 
 
-def prior_scores(
-    found_rows: FilteredRows, at: Positions, dependence: Scores, settings: RecallSettings
-) -> dict[str, Scores]:
-    """Return the parts of a score that do not depend on the question: importance and, for turns of a dialogue, the
-    substance of what they say. It counts less among a handful of rows, whose scores cannot be many deviations apart."""
+def _beside_others(added: Scores, weights: Scores, competing: Scores) -> Scores:
+    """Lower what is added to rows with a weight by its mean over the competing rows, times the share of these that get
+    nothing: among rows of one sort it chooses, but it must not lift all turns above all notes."""
+    with_weight = float(competing @ weights)
+    without = float(competing @ (weights == 0)) / float(competing.sum())
+    if not with_weight or not without:
+        return added
+    mean = float(competing @ added) / with_weight
+    return added - np.float32(mean * without) * weights
+
+
+def _substance(found_rows: FilteredRows, at: Positions, settings: RecallSettings) -> Scores:
+    """Return what turns of a dialogue say: words, names and numbers. It counts less among a handful of rows, whose
+    scores cannot be many deviations apart."""
     flags = found_rows.column_at("flags", at)
     said = _SAID.take(found_rows.column_at("distinct", at), mode="clip")
     said = said + _NAMED.take(found_rows.column_at("specific", at), mode="clip")
     said -= 2 * (flags & ASKS != 0)
     said -= flags & REACTS != 0
     weight = settings.substance * found_rows.population / (found_rows.population + _HANDFUL)
-    parts = {"substance": said * dependence * found_rows.in_dialogue(at) * np.float32(weight)}
-    if settings.importance:
-        importance = found_rows.column_at("importance", at).astype(np.float32)
-        parts["importance"] = np.float32(settings.importance) * (importance - np.float32(0.5))
-    return parts
+    return said * np.float32(weight)
 
 
 def inside_span(times: npt.NDArray[np.float64], span: Span) -> Scores:

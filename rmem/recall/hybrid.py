@@ -32,6 +32,7 @@ QueryVector = Callable[[str, Callable[[str], float]], Vector | None]
 _ROWS_PER_SIDE = 448  # candidates by words, and by vectors, if there are too many rows to rank all
 _WITH_NEIGHBOURS = 160  # of these candidates: those whose neighbours are added
 _ACCURATE = 448  # candidates whose accurate cosines are computed
+_COMPETING = 0.3  # a row so far below the best by words and vectors counts 1 / e where turns compete with notes
 # Least deviation for few rows: a share of the best word score, a cosine, a fused score.
 _LEAST_WORDS, _LEAST_COSINE, _LEAST_FUSED = 0.3, 0.2, 1.4
 _EMPHASIS = 5.0  # of the time and the person that a question names, if it asks for nothing else
@@ -65,7 +66,7 @@ class _ScoredCandidates(NamedTuple):
     fused: Scores  # words, vectors and neighbours together
     added: dict[str, Scores]
 
-    def components(self, number: int, ranking: Hybrid) -> dict[str, float]:
+    def components(self, number: int) -> dict[str, float]:
         """Return the components of the score of one candidate; they add up to it."""
         inverse = 1 / self.deviation if self.deviation else 0.0
         parts = {
@@ -74,10 +75,6 @@ class _ScoredCandidates(NamedTuple):
             "neighbours": float(self.lent[number]) * inverse,
         }
         parts["baseline"] = float(self.fused[number]) - sum(parts.values())
-        place = self.at[number : number + 1]
-        depends = context.dependence(ranking.found_rows, place)
-        for name, values in context.prior_scores(ranking.found_rows, place, depends, ranking.settings).items():
-            parts[name] = float(values[0])
         return parts | {name: float(values[number]) for name, values in self.added.items()}
 
 
@@ -128,7 +125,7 @@ class Hybrid:
                 seq,
                 score,
                 likelihood,
-                self._explain(place, scored.components(number, self), shown) if explain else None,
+                self._explain(place, scored.components(number), shown) if explain else None,
             )
             for number, place, seq, score, likelihood, shown in rows
         ]
@@ -206,9 +203,10 @@ class Hybrid:
             cosines = self.cosines.at(at)
             vector_scale = scale_of(cosines, _LEAST_COSINE)
             own_vectors = np.float32(self.share) * standardise(cosines, vector_scale)
+        own_scores = own_words + own_vectors
         if found_rows.small:
             around = found_rows.once(settings, lambda: context.Surroundings(found_rows, at, settings))
-            neighbour_scores = np.append(own_words + own_vectors, np.float32(0)).take(around.places)
+            neighbour_scores = np.append(own_scores, np.float32(0)).take(around.places)
         else:
             around = context.Surroundings(found_rows, at, settings)
             places = around.places
@@ -217,10 +215,15 @@ class Hybrid:
                 neighbour_scores += np.float32(self.share) * standardise(self.cosines.at(places), vector_scale)
             neighbour_scores *= places >= 0
         lent = around.lent(neighbour_scores, settings)
-        combined = own_words + own_vectors + lent
+        combined = own_scores + lent
         scale = scale_of(combined, _LEAST_FUSED)
         scored = standardise(combined, scale)
-        added = {"session": around.session_prior(scored, settings)}
+        competing = np.exp((own_scores - own_scores.max()) / np.float32(_COMPETING))
+        added = {
+            "substance": around.substance_prior(competing),
+            "importance": around.importance,
+            "session": around.session_prior(scored, competing, settings),
+        }
         actors = found_rows.column_at("actor", at)
         if len(self.named) == 1:
             added["actor"] = np.float32(self.emphasis * settings.named) * (actors == self.named[0][0])
@@ -239,7 +242,7 @@ class Hybrid:
             times = found_rows.column_at("time", at)
             weight = self.emphasis * settings.time
             added["time"] = np.float32(weight) * context.inside_span(times, question.span)
-        total = sum(added.values(), scored + around.prior)
+        total = sum(added.values(), scored)
         return _ScoredCandidates(at, total, own_words, own_vectors, lent, scale[1], scored, added)
 
     def _explain(self, at: int, components: dict[str, float], shown: Sequence[float]) -> Explanation:
