@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
@@ -188,6 +188,8 @@ def _reason(error: Exception) -> str:
             if near
             else str(first["description"])
         )
+    if isinstance(error, TokenError) and isinstance(error.__cause__, TokenError):
+        error = error.__cause__  # which quote is not closed
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
 
