@@ -3,6 +3,7 @@ what is allowed. Say of what kind a statement is and what it writes to, for acce
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -115,6 +116,10 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
         word = tokens[0].text.upper()
         hint = "; use `with client.transaction():`" if word in _TRANSACTIONS else ""
         raise SqlUnsupportedError(f"{word} statements are not supported{hint}")
+    if tokens and tokens[0].token_type == TokenType.VAR:  # a name; the parser would complain of what follows it
+        near = difflib.get_close_matches(tokens[0].text.upper(), _FIRST_WORDS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise SqlError(f"the statement cannot be read: {tokens[0].text[:40]!r} is not the beginning of one{hint}")
     try:
         trees = Dialect().parser().parse(tokens, sql)
     except ParseError as error:
@@ -150,6 +155,7 @@ def _is_option(tokens: list[Token]) -> bool:
 
 _EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "WAL", "TIMING", "SUMMARY", "FORMAT")
 _REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
+_FIRST_WORDS = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "TRUNCATE", "EXPLAIN")
 _TRANSACTIONS = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 _REFUSED_WORDS = (
     "ATTACH DETACH PRAGMA COPY SET RESET SHOW DO CALL VACUUM ANALYZE REINDEX CLUSTER GRANT REVOKE LISTEN NOTIFY "

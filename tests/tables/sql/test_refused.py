@@ -183,6 +183,20 @@ def test_a_type_that_nothing_stands_for_is_refused_by_its_name(tables):
         tables.query("CREATE TABLE other (at HSTORE)")
 
 
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("selct * from t", "'selct' is not the beginning of one; did you mean SELECT?"),
+        ("INSER INTO t VALUES (1)", "'INSER' is not the beginning of one; did you mean INSERT?"),
+        ("EXPLAIN SELEC 1", "'SELEC' is not the beginning of one; did you mean SELECT?"),
+        ("hello world", "'hello' is not the beginning of one"),
+    ],
+)
+def test_a_misspelt_first_word_is_answered_with_the_nearest_one(tables, sql, near):
+    with pytest.raises(SqlError, match=re.escape(f"the statement cannot be read: {near}") + "$"):
+        tables.query(sql)
+
+
 @pytest.mark.parametrize("sql", ["SELECT a FROM t WHERE a = %s", "SELECT a FROM t WHERE a = ?"])
 def test_parameters_of_other_drivers_are_refused_with_ours(tables, sql):
     with pytest.raises(SqlError, match=r"parameters are written \$1 or :name"):
