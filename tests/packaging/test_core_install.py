@@ -54,6 +54,9 @@ NEEDS = {  # a command, and the extra that it asks for
     "mcp": "mcp",
     "export all.parquet": "parquet",
     "import all.parquet": "parquet",
+    "sql VALUES(1)": "tables",
+    "graph communities": "graph",
+    "ui": "server",
 }
 
 
