@@ -114,3 +114,11 @@ def test_a_question_about_an_earlier_time_gets_the_value_of_that_time(brain: Bra
         assert hits[0].text == right, question
         notes = [note for hit in hits for note in (hit.explanation.notes if hit.explanation else ())]
         assert not any("replaced by Siemens" in note or "replaced by port 5433" in note for note in notes), question
+
+
+def test_what_is_called_new_replaces_what_was_there(brain: Brain) -> None:
+    for text in ("My phone number is 5550123.", "My manager is Tom Berg.", "My new phone number is 5550456."):
+        brain.remember(text, actor="zoe")
+    brain.remember("My new manager is Lisa Ohm.", actor="zoe")
+    assert brain.recall("What is my phone number?", k=1)[0].text == "My new phone number is 5550456."
+    assert [fact.object for fact in brain.graph.facts("zoe", "manager")] == ["Lisa Ohm"]
