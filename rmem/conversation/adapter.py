@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from .. import checks
@@ -52,10 +54,11 @@ class AgentMemory(EnhancedAgentMemory):
     tool_calls = tool_call_history
 
     def _append_call(self, item: Mapping[str, Any]) -> None:
+        if isinstance(item.get("function"), Mapping):  # as chat APIs write it, with the arguments as JSON
+            item = {**item, **item["function"]}
         name = item.get("name", item.get("tool", item.get("tool_name", "tool")))
         arguments = item.get("arguments", item.get("args", item.get("parameters")))
-        arguments = arguments if arguments is None or isinstance(arguments, Mapping) else {"value": arguments}
-        self.add_tool_call(name, arguments, item.get("result", item.get("output")), error=item.get("error"))
+        self.add_tool_call(name, _named(arguments), item.get("result", item.get("output")), error=item.get("error"))
 
     def add(self, role: str, content: Any) -> str:  # type: ignore[override]  # what plain memories call it
         return self.add_message(role, content)
@@ -88,3 +91,12 @@ class AgentMemory(EnhancedAgentMemory):
 
     def __bool__(self) -> bool:
         return True
+
+
+def _named(arguments: object) -> Mapping[str, Any] | None:
+    """Return the arguments of a call by their names; chat APIs write them as JSON."""
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            read = json.loads(arguments)
+            arguments = read if isinstance(read, Mapping) else arguments
+    return arguments if arguments is None or isinstance(arguments, Mapping) else {"value": arguments}

@@ -251,6 +251,10 @@ class EnhancedAgentMemory(Closing):
         """Store the arguments of a tool call and its result or error; return its key. What JSON cannot hold is stored
         as its text."""
         checks.name("name", name)
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise checks.refuse(
+                "arguments", "a mapping of names to values; json.loads reads one from a text", arguments
+            )
         parts = detach({"arguments": dict(arguments or {}), "result": result})
         contents = {"name": name, **{part: _jsonable(value) for part, value in parts.items()}}
         contents |= {} if error is None else {"error": checks.text("error", str(error))}

@@ -305,6 +305,26 @@ def test_tool_calls_are_kept_with_their_results(memory):
     assert memory.search("copper")[0][0] == "tool_0"
 
 
+def test_arguments_that_are_no_mapping_are_refused(memory):
+    with pytest.raises(InputError, match="arguments must be a mapping of names to values") as error:
+        memory.add_tool_call("search", '{"q": "x"}', "y")
+    assert error.value.field == "arguments"
+
+
+def test_tool_calls_as_chat_apis_write_them():
+    memory = AgentMemory()
+    called = {"name": "weather", "arguments": '{"city": "Rome"}'}
+    memory.tool_call_history.append({"id": "call_1", "type": "function", "function": called, "result": "sunny"})
+    memory.tool_call_history.append({"name": "note", "arguments": "not JSON"})
+    memory.tool_call_history.append({"name": "count", "arguments": "12"})
+    told = [(call["name"], call["arguments"], call["result"]) for call in memory.tool_call_history]
+    assert told == [
+        ("weather", {"city": "Rome"}, "sunny"),
+        ("note", {"value": "not JSON"}, None),
+        ("count", {"value": "12"}, None),
+    ]
+
+
 # Contexts
 
 
