@@ -32,4 +32,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'rmem.testing' has no attribute {name!r}")
     from importlib import import_module
 
+    if name.endswith("Contract"):
+        import pytest
+
+        pytest.register_assert_rewrite(__name__)  # or a failure would not show what was compared
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
