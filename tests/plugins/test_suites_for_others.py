@@ -29,7 +29,18 @@ class TestForgetful(MemoryStoreContract):
 
 def test_a_failure_shows_what_was_compared_and_what_is_lost_on_closing_fails(tmp_path):
     (tmp_path / "test_forgetful.py").write_text(FORGETFUL, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "gives_back or opened_again"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "error",
+        "-k",
+        "gives_back or opened_again",
+    ]
     done = subprocess.run([*command, "--rootdir", ".", "-c", os.devnull, "test_forgetful.py"],
                           cwd=tmp_path, capture_output=True, text=True, timeout=120)  # fmt: skip
     assert "assert 'THE FIRST VALUE' == 'the first value'" in done.stdout, done.stdout
