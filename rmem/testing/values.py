@@ -26,10 +26,9 @@ def require_methods(store: object, *methods: str) -> Any:
     return store
 
 
-def _close(store: object) -> None:
-    close = getattr(store, "close", None)
-    if close is not None:
-        close()
+def _close(store: Any) -> None:
+    if hasattr(type(store), "close"):
+        store.close()
 
 
 class MemoryStoreContract:
