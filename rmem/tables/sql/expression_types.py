@@ -137,7 +137,8 @@ def read_type(to: exp.DataType) -> tuple[str, Type]:
 
 def _unsupported(to: exp.DataType) -> SqlUnsupportedError:
     """Name a type, and the type of ours that stands for one of another database."""
-    name, ours = to.this.value, to.sql(dialect="postgres")
+    ours = to.sql(dialect="postgres")
+    name = to.this.value if isinstance(to.this, _T) else ours
     word = ours.partition("(")[0].strip()
     if word != name and any(kind.value == word for kind in _SIMPLE):
         return SqlUnsupportedError(f"type {name} is not supported; write {ours}")

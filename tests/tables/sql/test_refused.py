@@ -181,6 +181,8 @@ def test_a_type_of_another_database_is_refused_with_the_one_to_write(tables, wri
 def test_a_type_that_nothing_stands_for_is_refused_by_its_name(tables):
     with pytest.raises(SqlUnsupportedError, match=r"type HSTORE is not supported$"):
         tables.query("CREATE TABLE other (at HSTORE)")
+    with pytest.raises(SqlUnsupportedError, match=r"type REGCLASS is not supported$"):
+        tables.query("SELECT s::regclass FROM t")
 
 
 @pytest.mark.parametrize(
