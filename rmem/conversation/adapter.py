@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from .. import checks
+from ..contents import ATTACHMENTS
 from .enhanced import EnhancedAgentMemory
 
 
@@ -44,7 +45,8 @@ class AgentMemory(EnhancedAgentMemory):
         return RecordingList(self.get_messages(), self._append_message)
 
     def _append_message(self, item: Mapping[str, Any]) -> None:
-        self.add_message(item.get("role", "user"), item.get("content"))
+        rest = {name: value for name, value in item.items() if name not in ("role", "content", "text", ATTACHMENTS)}
+        self._add_message(item.get("role", "user"), item.get("content"), rest)
 
     @property
     def tool_call_history(self) -> RecordingList:
