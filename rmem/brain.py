@@ -33,7 +33,7 @@ from .store_embedding import StoreEmbedding
 from .stores import open_store
 from .stores.base import Edit, Edited, MemoryStore, Order, Progress, RecordStore
 from .stores.capabilities import FactTable
-from .stores.value_records import ValueRecords, as_records, keeps_values
+from .stores.value_records import ValueRecords, as_records, keeps_values, store_expected
 from .vectors.engine import VectorEngine
 
 if TYPE_CHECKING:
@@ -506,7 +506,8 @@ def _address(address: object) -> str:
     if address is None:
         return str(config.default_store())
     if not isinstance(address, str | Path):
-        raise checks.refuse("address", "a path, an address such as sqlite:///path, :memory: or a store", address)
+        expected = f"a path, an address such as sqlite:///path, :memory: or {store_expected(address)}"
+        raise checks.refuse("address", expected, address)
     return checks.text("address", str(address))
 
 

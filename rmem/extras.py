@@ -65,7 +65,7 @@ def sentence(extra: str, needed_by: str, module: str) -> str:
 
 
 def explain(error: ModuleNotFoundError) -> str | None:
-    """Return the sentence for a failed import, with the smallest extra; None if no extra installs the module."""
+    """Return the sentence for a failed import, with the smallest extra that installs the module; None if none does."""
     module = (error.name or "").partition(".")[0]
     extras = [extra for extra, modules in MODULES.items() if module in modules]
     return sentence(min(extras, key=lambda extra: len(MODULES[extra])), "this command", module) if extras else None

@@ -383,7 +383,12 @@ class MemoryConfig(_Config):
     def of(cls, config: MemoryConfig | Mapping[str, Any] | None) -> MemoryConfig:
         if isinstance(config, MemoryConfig):
             return config
-        return cls() if config is None else cls.from_dict(config)
+        if config is None:
+            return cls()
+        if not isinstance(config, Mapping):
+            expected = "a MemoryConfig or a mapping, such as {'ltm_config': {'path': 'world.db'}}"
+            raise MemoryConfigException.caused_by(checks.refuse("config", expected, config))
+        return cls.from_dict(config)
 
     def updated(self, changes: Mapping[str, Any]) -> MemoryConfig:
         """Return this configuration with some fields changed.

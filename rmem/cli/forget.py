@@ -360,4 +360,4 @@ def _audit_log(brain: Brain, cli: CliContext) -> AuditLog | None:
     path = store_file(cli.address)
     if str(cli.address) == ":memory:" or (path is not None and not path.exists()):
         return None
-    raise ConfigError(f"{type(brain.store).__name__} keeps no audit log")
+    raise ConfigError(f"{brain.store.kind} keeps no audit log")

@@ -74,6 +74,7 @@ def serve(
     if context.invoked_subcommand is not None:
         context.obj = cli
         return
+    from ..server.serve import check_address
     from ..server.serve import serve as run
 
     options |= {"auth": False if no_auth else None, "replicas": replicas or None, "servers": _servers(servers)}
@@ -94,6 +95,7 @@ def serve(
         click.echo("The token of the admin, which is shown this once:", err=True)
         click.echo(token)
 
+    check_address(settings.host, settings.port)
     where = settings.data if settings.store is None else "a PostgreSQL database"
     cli.note(f"Serving {where} at {_url(settings)}")
     run(settings, on_first_token=print_token)

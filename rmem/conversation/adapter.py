@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from .. import checks
+from ..contents import ATTACHMENTS
 from .enhanced import EnhancedAgentMemory
 
 
@@ -42,7 +45,8 @@ class AgentMemory(EnhancedAgentMemory):
         return RecordingList(self.get_messages(), self._append_message)
 
     def _append_message(self, item: Mapping[str, Any]) -> None:
-        self.add_message(item.get("role", "user"), item.get("content"))
+        rest = {name: value for name, value in item.items() if name not in ("role", "content", "text", ATTACHMENTS)}
+        self._add_message(item.get("role", "user"), item.get("content"), rest)
 
     @property
     def tool_call_history(self) -> RecordingList:
@@ -52,10 +56,11 @@ class AgentMemory(EnhancedAgentMemory):
     tool_calls = tool_call_history
 
     def _append_call(self, item: Mapping[str, Any]) -> None:
+        if isinstance(item.get("function"), Mapping):  # as chat APIs write it, with the arguments as JSON
+            item = {**item, **item["function"]}
         name = item.get("name", item.get("tool", item.get("tool_name", "tool")))
         arguments = item.get("arguments", item.get("args", item.get("parameters")))
-        arguments = arguments if arguments is None or isinstance(arguments, Mapping) else {"value": arguments}
-        self.add_tool_call(name, arguments, item.get("result", item.get("output")), error=item.get("error"))
+        self.add_tool_call(name, _named(arguments), item.get("result", item.get("output")), error=item.get("error"))
 
     def add(self, role: str, content: Any) -> str:  # type: ignore[override]  # what plain memories call it
         return self.add_message(role, content)
@@ -88,3 +93,12 @@ class AgentMemory(EnhancedAgentMemory):
 
     def __bool__(self) -> bool:
         return True
+
+
+def _named(arguments: object) -> Mapping[str, Any] | None:
+    """Return the arguments of a call by their names; chat APIs write them as JSON."""
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            read = json.loads(arguments)
+            arguments = read if isinstance(read, Mapping) else arguments
+    return arguments if arguments is None or isinstance(arguments, Mapping) else {"value": arguments}

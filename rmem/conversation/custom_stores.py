@@ -11,7 +11,7 @@ from .. import checks
 from ..forks import new_lock
 from ..kv.base import Hits, check_query, text_of
 from ..stores.base import MemoryStore
-from ..stores.value_records import METHODS, keeps_values
+from ..stores.value_records import keeps_values, store_expected
 from .long_term import PREFIXES
 
 _FURTHER = 4  # times as many are asked for where only some kinds count
@@ -20,7 +20,7 @@ _FURTHER = 4  # times as many are asked for where only some kinds count
 def check_store(field: str, store: object) -> MemoryStore[Any]:
     """Check that a store can replace the one called `field`; InputError if not."""
     if not keeps_values(store):
-        raise checks.refuse(field, f"a store with the methods {', '.join(METHODS)}", store)
+        raise checks.refuse(field, store_expected(store), store)
     return store
 
 

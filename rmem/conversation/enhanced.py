@@ -13,7 +13,7 @@ from .. import checks, config
 from ..annotations import Mode
 from ..attachments import detach, restore
 from ..closing import Closing
-from ..contents import ATTACHMENTS, own_contents
+from ..contents import own_contents
 from ..crypto.encryption import Encryption
 from ..embed import EmbedderSpec
 from ..errors import InputError
@@ -236,14 +236,18 @@ class EnhancedAgentMemory(Closing):
         """Add a message to working and long-term memory; return its key. Content is a text or JSON, with images and
         other blobs as chat APIs write them, or as bytes. Blobs become attachments: `get_memory` returns them, a
         context does not contain them."""
+        return self._add_message(role, content, {})
+
+    def _add_message(self, role: str, content: Any, rest: Mapping[str, Any]) -> str:
+        """Add a message with other fields, such as the calls of an assistant; JSON or their text."""
         checks.name("role", role)
-        parts = detach({"role": role, "content": content})
+        parts = detach({"role": role, "content": content, **rest})
+        parts |= {name: _jsonable(parts[name]) for name in rest}
         if isinstance(parts["content"], str):
             return self._add("message", f"{role}: {parts.pop('content')}", parts, actor=role)
         contents = checks.json_object("message", parts)
-        return self._add(
-            "message", f"{role}: {'' if content is None else text_of(contents['content'])}", contents, actor=role
-        )
+        said = contents["content"] if content is not None else {name: contents[name] for name in rest} or ""
+        return self._add("message", f"{role}: {text_of(said)}", contents, actor=role)
 
     def add_tool_call(
         self, name: str, arguments: Mapping[str, Any] | None = None, result: Any = None, *, error: str | None = None
@@ -251,6 +255,10 @@ class EnhancedAgentMemory(Closing):
         """Store the arguments of a tool call and its result or error; return its key. What JSON cannot hold is stored
         as its text."""
         checks.name("name", name)
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise checks.refuse(
+                "arguments", "a mapping of names to values; json.loads reads one from a text", arguments
+            )
         parts = detach({"arguments": dict(arguments or {}), "result": result})
         contents = {"name": name, **{part: _jsonable(value) for part, value in parts.items()}}
         contents |= {} if error is None else {"error": checks.text("error", str(error))}
@@ -368,9 +376,9 @@ class EnhancedAgentMemory(Closing):
 
 
 def _message(memory: Memory) -> dict[str, Any]:
-    role, attachments = memory.contents.get("role"), memory.contents.get(ATTACHMENTS)
-    content = memory.contents.get("content", memory.text.removeprefix(f"{role}: "))
-    return {"role": role, "content": content} | ({ATTACHMENTS: attachments} if attachments else {})
+    fields = {name: value for name, value in memory.contents.items() if name != "text"}
+    role = fields.get("role")
+    return {"role": role, "content": memory.text.removeprefix(f"{role}: "), **fields}
 
 
 def _jsonable(value: Any) -> Any:

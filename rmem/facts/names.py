@@ -162,10 +162,12 @@ def subject_trust(name: str) -> int:
         return 2
     if is_proper(name):
         return 0 if name.lower() in _FUNCTION_WORDS else 2
-    found = PROPER.match(name)
-    if found is not None:  # a name followed by nouns: "Tunisia national football team"
-        rest = name[found.end() :].strip()
-        is_name = rest and " " in name and is_noun_phrase(rest) and first[0].lower() not in _FUNCTION_WORDS
+    named = name[4:] if word == "the" and name[4:5].isupper() and not is_proper(name[4:]) else name
+    found = PROPER.match(named)
+    if found is not None:  # a name followed by nouns: "Tunisia national football team", "the Search team"
+        rest = named[found.end() :].strip()
+        start = named.partition(" ")[0].lower()
+        is_name = rest and " " in named and is_noun_phrase(rest) and start not in _FUNCTION_WORDS
         return (
             2 if is_name and not _VERB_AFTER_NAME.match(rest) else 0
         )  # "`blob` confirming binary storage" names nothing

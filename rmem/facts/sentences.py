@@ -97,12 +97,13 @@ _OPENING_WORDS = frozenset(
 )
 _OF = lazy_pattern(r" (of|in|for|at|on) (?:the )?(?=(\S))")
 _PROPERTY = lazy_pattern(r"(?:the|a|an) ", re.IGNORECASE)
-_NAME_OF = lazy_pattern(r"(?:(?:name|title|value) of (?:the )?)?(?:current |actual |new |present )?")
+_PRESENT = r"(?:current |actual |new |present )?"
+_NAME_OF = lazy_pattern(rf"(?:(?:name|title|value) of (?:the )?)?{_PRESENT}")
 _CLAUSE = lazy_pattern(
     r"(?:the )?([a-z][a-z ]{1,40}?) (where|that|which|who|whom|in which|at which|on which) (.+)", re.I
 )
-_MY = lazy_pattern(r"(my|our) (.+)", re.IGNORECASE)
-_POSSESSIVE = lazy_pattern(r"(.+?)(?:'s|’s|s'|s’) ([a-z][\w -]{1,50})")
+_MY = lazy_pattern(rf"(my|our) {_PRESENT}(.+)", re.IGNORECASE)
+_POSSESSIVE = lazy_pattern(rf"(.+?)(?:'s|’s|s'|s’) {_PRESENT}([a-z][\w -]{{1,50}})")
 _RELATIVE_PRONOUN = lazy_pattern(r" (?:where|that|which|who|whom) ")
 _ARTICLE = lazy_pattern(r"(?:a|an|one of the) ")
 _THE = lazy_pattern(r"the ((?:[a-z][\w-]*|[A-Z]{2,5})(?: [a-z][\w-]*){0,3}) (of|for|in|at|behind) (.+)")

@@ -52,9 +52,8 @@ class Graph(GraphQuestions):
 
     def __init__(self, brain: Brain, where: Where | None = None, scope: Scope | None = None) -> None:
         if not isinstance(brain.store, FactTable):
-            raise ConfigError(
-                f"{type(brain.store).__name__} keeps no facts; use an SQLite file or PostgreSQL (capability 'facts')"
-            )
+            hint = "use an SQLite file or PostgreSQL (capability 'facts')"
+            raise ConfigError(f"{brain.store.kind} keeps no facts; {hint}")
         self.brain = brain
         self.store = brain.store
         self._filter = None if where is None else Filter.of(where)

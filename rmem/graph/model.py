@@ -102,6 +102,9 @@ class Neighbour(NamedTuple):
     outgoing: bool
     """Whether the asked entity is the subject of the fact; otherwise the neighbour is."""
 
+    def __str__(self) -> str:
+        return _arrow(self.fact.relation, self.name, self.outgoing)
+
 
 class Path(NamedTuple):
     """A path from one entity to another, fact by fact."""
@@ -112,9 +115,12 @@ class Path(NamedTuple):
     def __str__(self) -> str:
         words = [self.names[0]]
         for name, fact in zip(self.names[1:], self.facts, strict=True):
-            forward = fact.object == name
-            words.append(f"→ {fact.relation} → {name}" if forward else f"← {fact.relation} ← {name}")
+            words.append(_arrow(fact.relation, name, fact.object == name))
         return " ".join(words)
+
+
+def _arrow(relation: str, name: str, forward: bool) -> str:
+    return f"→ {relation} → {name}" if forward else f"← {relation} ← {name}"
 
 
 class Contradiction(NamedTuple):
@@ -123,6 +129,9 @@ class Contradiction(NamedTuple):
     first: Fact
     second: Fact
 
+    def __str__(self) -> str:
+        return f"{self.first} / {self.second}"
+
 
 class Change(NamedTuple):
     """The beginning or end of a fact."""
@@ -130,6 +139,9 @@ class Change(NamedTuple):
     time: float
     began: bool
     fact: Fact
+
+    def __str__(self) -> str:
+        return f"{iso(self.time)[:10]} {'began' if self.began else 'ended'}: {self.fact}"
 
 
 class FactExplanation(NamedTuple):

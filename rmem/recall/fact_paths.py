@@ -189,7 +189,9 @@ def content_words(question: str, mentions: Iterable[Mention]) -> list[str]:
 class FactSearch:
     """Searches the facts for one question: its names, its other words, and which relations match them."""
 
-    def __init__(self, question: str, source: FactSource, similarity: Similarity, inside: Inside) -> None:
+    def __init__(
+        self, question: str, source: FactSource, similarity: Similarity, inside: Inside, until: float | None = None
+    ) -> None:
         self.mentions: list[Mention] = []
         self._facts: list[StoredFact] = []
         for named in (True, False):  # try lower-case names only if there are no others
@@ -201,7 +203,7 @@ class FactSearch:
         self.words = content_words(question, self.mentions)
         self._weights = [_WEAK if word in _WEAK_WORDS else 1.0 for word in self.words]
         self._most = sum(self._weights) or 1.0
-        self._source, self._similarity, self._inside = source, similarity, inside
+        self._source, self._similarity, self._inside, self._until = source, similarity, inside, until
         self._fits: dict[str, tuple[float, ...]] = {}
 
     def paths(self, most: int = 8) -> list[FactPath]:
@@ -238,7 +240,7 @@ class FactSearch:
 
     def _step(self, paths: list[FactPath], facts: list[StoredFact]) -> list[FactPath]:
         """Extend every path by one fact; return the best."""
-        by_subject = current_facts(facts)
+        by_subject = current_facts(facts, self._until)
         longer: list[FactPath] = []
         for path in paths:
             around = by_subject.get(path.end, ())
@@ -270,14 +272,24 @@ class FactSearch:
         return found
 
 
-def current_facts(facts: Sequence[StoredFact]) -> dict[int, list[tuple[StoredFact, int]]]:
-    """Return the facts of each subject that hold now, with the number of newer values: 0 for the newest. Of a relation
-    with a single value only the newest is returned; facts whose latest statement is a denial are not."""
-    newest_first = sorted(facts, key=lambda fact: (fact.valid_from, fact.seq, fact.number), reverse=True)
+def newest_first(facts: Iterable[StoredFact], until: float | None) -> list[StoredFact]:
+    """Sort facts by the time they began: those that began by `until` first, from the newest; then the others, from the
+    one that began next."""
+
+    def key(fact: StoredFact) -> tuple[bool, float, int, int]:
+        began = until is None or fact.valid_from <= until
+        return began, fact.valid_from if began else -fact.valid_from, fact.seq, fact.number
+
+    return sorted(facts, key=key, reverse=True)
+
+
+def current_facts(facts: Sequence[StoredFact], until: float | None = None) -> dict[int, list[tuple[StoredFact, int]]]:
+    """Return the facts of each subject that hold now, or at `until`, with the number of newer values: 0 for the newest.
+    Of a relation with a single value only the newest is returned; facts whose latest statement is a denial are not."""
     ages: dict[tuple[int, int], int] = {}
     seen: set[tuple[int, int, int]] = set()
     found: dict[int, list[tuple[StoredFact, int]]] = {}
-    for fact in newest_first:
+    for fact in newest_first(facts, until):
         key = (fact.subject, fact.relation, fact.object)
         if key in seen:
             continue

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..facts.model import SURE, StoredFact
 from ..facts.relations import has_many
 from .explain import Explanation
-from .fact_paths import FactPath, FactSearch, FactSource, Inside, Similarity
+from .fact_paths import FactPath, FactSearch, FactSource, Inside, Similarity, newest_first
 from .hybrid import Ranked
 
 DEPTH = 16  # rows whose facts are compared, even if k is smaller
@@ -36,11 +36,13 @@ class FactRanking(NamedTuple):
     """Share of the hits that chains of facts may take."""
     only_ranked: bool
     """Whether rows outside the ranking may not be added."""
+    until: float | None = None
+    """End of the time that the question names: the values of that time answer it."""
 
 
 def rank_by_facts(ranked: list[Ranked], question: str, count: int, inputs: FactRanking) -> list[Ranked]:
     """Reorder ranked rows by facts; return the best `count`, best first."""
-    fact_search = FactSearch(question, inputs.source, inputs.similarity, inputs.inside)
+    fact_search = FactSearch(question, inputs.source, inputs.similarity, inputs.inside, inputs.until)
     ranked = _promote_newest(ranked, fact_search, inputs)
     paths = fact_search.paths()
     if paths:
@@ -49,7 +51,8 @@ def rank_by_facts(ranked: list[Ranked], question: str, count: int, inputs: FactR
 
 
 def _promote_newest(ranked: list[Ranked], fact_search: FactSearch, inputs: FactRanking) -> list[Ranked]:
-    """If rows state different values of one relation, put the newest at the best of their places."""
+    """If rows state different values of one relation, put the newest (of those that began by the time that the question
+    names, if it names one) at the best of their places."""
     rows = {row.seq: row for row in ranked}
     by_relation: dict[tuple[int, int], dict[int, StoredFact]] = {}
     fact_counts: dict[int, int] = {}
@@ -64,11 +67,11 @@ def _promote_newest(ranked: list[Ranked], fact_search: FactSearch, inputs: FactR
         if max(fact_counts[seq] for seq in facts) > _MAX_FACTS_OF_ROW or not _replaces(facts, fact_search, inputs):
             continue
         places = sorted(order.index(seq) for seq in facts)
-        newest = sorted(facts.values(), key=lambda fact: (fact.valid_from, fact.seq), reverse=True)
+        newest = newest_first(facts.values(), inputs.until)
         for place, fact in zip(places, newest, strict=True):
             order[place] = fact.seq
         for fact in newest[1:]:
-            if fact.object != newest[0].object:
+            if fact.object != newest[0].object and fact.valid_from <= newest[0].valid_from:
                 rows[fact.seq] = _add_note(rows[fact.seq], f"replaced by {newest[0].object_name}")
     return [rows[seq] for seq in order]
 

@@ -182,7 +182,9 @@ def _fact_ranking(
 
     similarity = cached_similarity(source.word_vectors)
     only_ranked = bool(request.question.must or request.question.must_not)
-    return FactRanking(source, similarity, inside, texts, share, only_ranked)
+    span = request.question.span
+    until = None if span is None else span.end.timestamp()
+    return FactRanking(source, similarity, inside, texts, share, only_ranked, until)
 
 
 def load_hits(store: RecordStore, found: RankedRows) -> list[Hit]:

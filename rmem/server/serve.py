@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import logging
 import os
 import signal
@@ -26,6 +27,28 @@ CLOSING_SECONDS = 5
 _OWN_FILES = 2048
 _ARENA_MAX = -8  # of malloc.h
 _SWITCH = 0.001  # seconds that a thread computes before the event loop gets its turn
+
+
+def check_address(host: str, port: int) -> None:
+    """Refuse an address where nothing can listen, before a first start makes a folder and shows its token."""
+    failed: list[OSError] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                try:
+                    probe.bind(address)
+                except OSError as error:
+                    failed.append(error)
+        if len(failed) == len(found) or any(error.errno == errno.EADDRINUSE for error in failed):
+            raise failed[0]
+    except OSError as error:
+        raise ConfigError(
+            f"nothing can listen at {host}:{port}: {error.strerror}; choose another address with --host and --port"
+        ) from None
 
 
 def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | None = None) -> None:

@@ -155,6 +155,11 @@ class RecordStore(Closing, MemoryStore[Memory]):
     """Open stores of this process that hold copies of some memories."""
 
     @property
+    def kind(self) -> str:
+        """What errors call the store."""
+        return type(self).__name__
+
+    @property
     def capabilities(self) -> frozenset[str]:
         """Return the names of the optional capabilities of this store."""
         own = (vars(cls).get("capability") for cls in type(self).__mro__)

@@ -25,6 +25,16 @@ def keeps_values(store: object) -> TypeGuard[MemoryStore[Any]]:
     return not isinstance(store, type) and all(callable(getattr(store, name, None)) for name in METHODS)
 
 
+def store_expected(store: object) -> str:
+    """Say what a store must be, and how what was given differs: it lacks methods, or is a class."""
+    lacking = [name for name in METHODS if not callable(getattr(store, name, None))]
+    if isinstance(store, type):
+        hint = "" if lacking else f" (the object, not its class: {store.__name__}(…))"
+    else:
+        hint = "" if len(lacking) == len(METHODS) else f" ({type(store).__name__} has no {', '.join(lacking)})"
+    return f"a store with the methods {', '.join(METHODS)}{hint}"
+
+
 def as_records(store: MemoryStore[Any]) -> RecordStore:
     """Return the store itself if it is a RecordStore, else a ValueRecords of it."""
     return store if isinstance(store, RecordStore) else ValueRecords(store)
@@ -43,6 +53,10 @@ class ValueRecords(RecordStore):
 
     def __repr__(self) -> str:
         return f"ValueRecords({self.values!r})"
+
+    @property
+    def kind(self) -> str:
+        return type(self.values).__name__
 
     # Supported
 
@@ -128,7 +142,7 @@ class ValueRecords(RecordStore):
 
     def _refuse(self, what: str) -> NoReturn:
         raise ConfigError(
-            f"{type(self.values).__name__} cannot do this: {what} needs a RecordStore, and this store has only "
+            f"{self.kind} cannot do this: {what} needs a RecordStore, and this store has only "
             f"{', '.join(METHODS)}. remember, get, update, recall and forget by id work; for the rest give Brain a "
             "file, postgresql://…, redis://… or a RecordStore"
         )

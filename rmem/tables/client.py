@@ -16,7 +16,17 @@ from ..extras import require
 from .builder import Select
 from .catalog import Index, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE
-from .ingest import Indexes, Progress, Schema, index_kinds, index_name, index_statement, normalize_columns, write_table
+from .ingest import (
+    Frame,
+    Indexes,
+    Progress,
+    Schema,
+    index_kinds,
+    index_name,
+    index_statement,
+    normalize_columns,
+    write_table,
+)
 from .remote import RemoteWorkspace
 from .streams import BATCH, QueryRows, arrow_reader, csv_texts, write_parquet
 from .types import sql_of
@@ -102,7 +112,7 @@ class Client(Closing):
     def ingest(
         self,
         table: str,
-        data: Mapping[str, Any],
+        data: Mapping[str, Any] | Frame,
         schema: Schema | None = None,
         index: Indexes | None = None,
         on_progress: Progress | None = None,
@@ -110,6 +120,7 @@ class Client(Closing):
         chunk_overlap: int = CHUNK_OVERLAP,
     ) -> dict[str, Any]:
         """Create a table from columns of values, or append to it: `ingest("t", {"task": ["…"], "embedding": [[…]]})`.
+        A data frame of pandas or polars and an Arrow table are columns too (`rmem[parquet]`).
 
         Types are inferred from the values unless `schema` names them; a new table also gets `id BIGSERIAL PRIMARY KEY`
         unless the data has an `id`. `schema={"path": "FILE"}` reads the files of that column: see docs/tables.md.

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from .. import checks
 from ..checks import shown
 from ..errors import InputError, SqlError, SqlUnsupportedError, VectorError
+from ..extras import require
 from .builder import quote_name
 from .catalog import Kind, Table
 from .chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
@@ -29,6 +30,15 @@ Progress = Callable[[int, int], None]
 """Called with how many rows (or files, where files are read) are ready and how many there are, and once with the
 number of rows when they are written. An error that it raises before that stops everything."""
 Schema = Mapping[str, object]
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A data frame of pandas or polars, an Arrow table, or whatever else speaks Arrow's C interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
 Indexes = Sequence[str] | Mapping[str, str | None]
 
 KEY = {"id": "BIGSERIAL PRIMARY KEY"}
@@ -61,7 +71,7 @@ class NormalizedColumns:
 
 
 def normalize_columns(
-    data: Mapping[str, Any],
+    data: Mapping[str, Any] | Frame,
     schema: Schema | None = None,
     *,
     chunk_size: int = CHUNK_SIZE,
@@ -70,8 +80,10 @@ def normalize_columns(
 ) -> NormalizedColumns:
     """Convert columns to lists of Python values; files become rows of chunks."""
     size, overlap = check_sizes(chunk_size, chunk_overlap)
+    if isinstance(data, Frame):
+        data = _columns_of(data)
     if not isinstance(data, Mapping) or not data:
-        raise checks.refuse("data", "a mapping of column names to lists of values", data)
+        raise checks.refuse("data", "a mapping of column names to lists of values, or a data frame", data)
     if schema is not None and not isinstance(schema, Mapping):
         raise checks.refuse("schema", "a mapping of column names to types", schema)
     types = {checks.name("schema", name): sql_of(f"schema[{name!r}]", type) for name, type in (schema or {}).items()}
@@ -91,6 +103,21 @@ def normalize_columns(
         del types[files[0]]
         columns = _with_chunks(columns, files[0], size, overlap, on_progress)
     return NormalizedColumns(columns, types)
+
+
+def _columns_of(frame: Frame) -> dict[str, list[Any]]:
+    """Return the columns of a data frame; what is missing there is None."""
+    require("parquet", "a data frame")
+    import pyarrow
+
+    try:
+        table = pyarrow.table(frame)
+    except pyarrow.ArrowException as error:
+        raise InputError(f"data cannot be read as Arrow: {error}", field="data") from None
+    names = table.column_names
+    if len(set(names)) < len(names):
+        raise checks.refuse("data", "columns of different names", names)
+    return {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
 
 
 def _values(name: str, values: Any) -> list[Any]:

@@ -264,7 +264,7 @@ def _removed_version(brain: Brain, memory_id: str, memory: Memory | None, receiv
 
 def audit_log(brain: Brain) -> AuditLog:
     if not isinstance(brain.store, AuditLog):
-        raise ConfigError(f"{type(brain.store).__name__} keeps no audit log, which sharing needs")
+        raise ConfigError(f"{brain.store.kind} keeps no audit log, which sharing needs")
     return brain.store
 
 

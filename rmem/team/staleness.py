@@ -50,7 +50,8 @@ def _path_inside(root: Path, name: str) -> Path | None:
     try:
         path = (root / name).resolve()
         path.exists()  # refuses names that are too long
-        return path if path.is_relative_to(root.resolve()) else None
+        is_loop = path.is_symlink()  # which Python before 3.13 refuses to resolve
+        return path if path.is_relative_to(root.resolve()) and not is_loop else None
     except (OSError, ValueError, RuntimeError):
         return None
 

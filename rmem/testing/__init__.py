@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,4 +33,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'rmem.testing' has no attribute {name!r}")
     from importlib import import_module
 
+    if name.endswith("Contract"):
+        import pytest
+
+        suites = (f"{__name__}.{module}" for module in ("contract", "values", "capabilities", "vectors"))
+        # Or a failure would not show what was compared.
+        pytest.register_assert_rewrite(*(suite for suite in suites if suite not in sys.modules))
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -8,6 +8,10 @@
             with MyStore(tmp_path / "file") as store:
                 yield store
 
+        @pytest.fixture
+        def reopen(self, tmp_path):  # where a store outlives its process
+            return lambda: MyStore(tmp_path / "file")
+
 MemoryStoreContract (`values.py`) tests the four methods only; override `value` and `text_of` if the store does not
 store texts. RecordStoreContract tests everything that recall needs, and the capabilities that the store offers
 (`capabilities.py`); `pytest -rs` names those that were not tested.
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -165,6 +169,30 @@ class RecordStoreContract(MemoryStoreContract, CapabilityContract):
     @pytest.fixture
     def library(self, store: RecordStore) -> list[Memory]:
         return store.put(_library())
+
+    def test_every_kind_of_write_is_there_when_it_is_opened_again(
+        self, store: RecordStore, reopen: Callable[[], RecordStore]
+    ) -> None:
+        vector = np.eye(16, dtype=np.float32)[3]
+        kept = example("a stone in the river", memory_id="kept", tags={"k": "v"}, place="valley", vector=vector)
+        store.put([kept, *(example(f"a wolf of the {name}", memory_id=name) for name in ("edited", "moved", "gone"))])
+        store.edit("edited", lambda memory: Edited(example("a lantern on the bridge", memory_id="edited")))
+        store.move(["moved"], "ltm")
+        store.touch(["kept"], 1_800_000_000.0)
+        store.set_meta("note", "noted")
+        store.forget_many(["gone"])
+        ids = ["kept", "edited", "moved", "gone"]
+        before = [None if memory is None else memory.to_dict() for memory in store.get_many(ids)]
+        store.close()
+        with reopen() as again:
+            assert [None if memory is None else memory.to_dict() for memory in again.get_many(ids)] == before
+            assert before[0] is not None
+            assert before[0]["metadata"]["retrieval_count"] == 1
+            assert again.get_meta("note") == "noted"
+            assert [memory.memory_id for memory, _ in again.match("lantern")] == ["edited"]
+            assert [memory.memory_id for memory in again.select(Filter(tier=("ltm",)))] == ["moved"]
+            assert [memory.memory_id for memory, _ in again.nearest(vector, k=1)] == ["kept"]
+            assert again.put([example("a later one")])[0].memory_id not in ids
 
     def test_keeps_every_field(self, store: RecordStore) -> None:
         memory = example(

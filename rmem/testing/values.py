@@ -3,6 +3,7 @@ store does not offer them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,8 +26,14 @@ def require_methods(store: object, *methods: str) -> Any:
     return store
 
 
+def _close(store: Any) -> None:
+    if hasattr(type(store), "close"):
+        store.close()
+
+
 class MemoryStoreContract:
-    """Provide the `store` fixture; override `value` and `text_of` if the store does not store texts."""
+    """Provide the `store` fixture, and `reopen` if the store outlives its process; override `value` and `text_of` if it
+    does not store texts."""
 
     by_meaning = False
     """Set for a store whose search returns the nearest values, however far they are."""
@@ -36,6 +43,27 @@ class MemoryStoreContract:
 
     def text_of(self, value: Any) -> str:
         return str(value)
+
+    @pytest.fixture
+    def reopen(self) -> Callable[[], MemoryStore[Any]]:
+        """Override for a store that outlives its process: a function that opens the same store again."""
+        pytest.skip("no fixture `reopen`: what is there when the store is opened again was not tested")
+
+    def test_what_was_added_is_there_when_it_is_opened_again(
+        self, store: MemoryStore[Any], reopen: Callable[[], MemoryStore[Any]]
+    ) -> None:
+        store.add("k1", self.value("an apple a day"))
+        store.add("k2", self.value("a plum at noon"))
+        store.add("k1", self.value("a pear at night"))
+        store.forget("k2")
+        _close(store)
+        again = reopen()
+        found = again.get("k1")
+        assert found is not None
+        assert self.text_of(found) == "a pear at night"
+        assert again.get("k2") is None
+        assert [key for key, _, _ in again.search("a pear at night")] == ["k1"]
+        _close(again)
 
     def test_gives_back_what_was_added(self, store: MemoryStore[Any]) -> None:
         store.add("k1", self.value("the first value"))

@@ -66,7 +66,7 @@ class VectorEngine(Forking):
             raise ConfigError(f"vectors must be {ACCEPTED}")
         if not isinstance(store, VectorFeed):
             raise ConfigError(
-                f"vectors cannot be given with {type(store).__name__}, which does not list what came and went "
+                f"vectors cannot be given with {store.kind}, which does not list what came and went "
                 "(the capability 'vector feed'); SQLite files, PostgreSQL and :memory: do"
             )
         if store.encryption is not None and store.encryption.hides_vectors:

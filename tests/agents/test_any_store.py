@@ -156,6 +156,11 @@ def test_a_brain_on_four_methods_says_what_they_cannot_do(ask, told):
             ask(brain)
 
 
+def test_a_store_is_called_by_its_own_name():
+    with Brain(GuideStore()) as brain, pytest.raises(ConfigError, match="GuideStore keeps no facts"):
+        brain.graph.facts("zebra")
+
+
 def test_vectors_cannot_go_into_four_methods():
     with pytest.raises(ConfigError, match="four methods keep no vectors"):
         Brain(GuideStore(), embedder="static")
@@ -164,8 +169,24 @@ def test_vectors_cannot_go_into_four_methods():
 def test_what_is_no_store_is_refused():
     with pytest.raises(InputError, match=r"address must be .* or a store"):
         Brain(object())
-    with pytest.raises(InputError, match="address"):
+    with pytest.raises(InputError, match=r"address must be .* \(the object, not its class: InMemoryStore\(…\)\)"):
         Brain(InMemoryStore)
+
+
+def test_what_a_store_lacks_is_named():
+    class Half:
+        def add(self, key, value, meta=None): ...
+
+        def get(self, key): ...
+
+    for opened in (Brain, lambda store: EnhancedAgentMemory(store=store)):
+        with pytest.raises(InputError, match=r"\(Half has no search, forget\)"):
+            opened(Half())
+    memory = EnhancedAgentMemory()
+    with pytest.raises(InputError, match=r"long_term must be .* \(Half has no search, forget\)"):
+        memory.long_term = Half()
+    with pytest.raises(InputError, match=r"long_term must be .* \(the object, not its class"):
+        memory.long_term = GuideStore
 
 
 def test_the_facade_on_four_methods_keeps_experiences_and_messages():

@@ -217,8 +217,8 @@ def test_a_configuration_file_that_cannot_be_read_says_so(tmp_path):
     path.write_text('{"cache_tll": 1}', encoding="utf-8")
     with pytest.raises(MemoryConfigException, match="did you mean 'cache_ttl'"):
         MemoryConfig.from_file(path)
-    for bad in (5, [], "text"):
-        with pytest.raises(MemoryAPIException, match="MemoryConfig must be a mapping"):
+    for bad in (5, [], "world.db"):
+        with pytest.raises(MemoryAPIException, match=r"config must be a MemoryConfig or a mapping, such as .*'path'"):
             MemoryConfig.of(bad)
 
 

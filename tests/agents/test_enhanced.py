@@ -305,6 +305,48 @@ def test_tool_calls_are_kept_with_their_results(memory):
     assert memory.search("copper")[0][0] == "tool_0"
 
 
+def test_arguments_that_are_no_mapping_are_refused(memory):
+    with pytest.raises(InputError, match="arguments must be a mapping of names to values") as error:
+        memory.add_tool_call("search", '{"q": "x"}', "y")
+    assert error.value.field == "arguments"
+
+
+def test_messages_as_chat_apis_write_them_come_back_whole(tmp_path):
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 2000}}
+    chat = [
+        {"role": "user", "content": "What is it like outside?", "name": "ann"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "sunny", "tool_call_id": "c1"},
+        {"role": "assistant", "content": "It is sunny."},
+        {"role": "user", "content": [{"type": "text", "text": "like this?"}, picture]},
+    ]
+    with AgentMemory(persistent=True, path=tmp_path / "chat.db") as memory:
+        memory.messages.extend(chat)
+        memory.messages.append({"role": "user", "content": "bye", "seen": object(), "_attachments": ["ours"]})
+    with AgentMemory(persistent=True, path=tmp_path / "chat.db") as memory:
+        *whole, last = memory.get_messages(attachments=True)
+        assert whole == chat
+        assert last["seen"].startswith("<object")
+        assert set(last) == {"role", "content", "seen"}
+        assert "weather" in memory.get_context()
+        assert memory.search("Rome", k=1)[0][0] == "msg_1"
+
+
+def test_tool_calls_as_chat_apis_write_them():
+    memory = AgentMemory()
+    called = {"name": "weather", "arguments": '{"city": "Rome"}'}
+    memory.tool_call_history.append({"id": "call_1", "type": "function", "function": called, "result": "sunny"})
+    memory.tool_call_history.append({"name": "note", "arguments": "not JSON"})
+    memory.tool_call_history.append({"name": "count", "arguments": "12"})
+    told = [(call["name"], call["arguments"], call["result"]) for call in memory.tool_call_history]
+    assert told == [
+        ("weather", {"city": "Rome"}, "sunny"),
+        ("note", {"value": "not JSON"}, None),
+        ("count", {"value": "12"}, None),
+    ]
+
+
 # Contexts
 
 

@@ -33,6 +33,10 @@ def only(text: str, actor: str | None = None) -> FoundFact:
     [
         ("The capital of France is Paris.", ("France", "capital", "Paris")),
         ("The staging DB runs on port 5433.", ("The staging DB", "runs on", "port 5433")),
+        ("The Query service depends on Postgres 16.", ("The Query service", "depends on", "Postgres 16")),
+        ("The Search team owns the Query service.", ("the Query service", "owner", "The Search team")),
+        ("The API gateway runs on nginx.", ("The API gateway", "runs on", "nginx")),
+        ("Apollo's new owner is Ann Lee.", ("Apollo", "owner", "Ann Lee")),
         ("Paris is the capital of France.", ("France", "capital", "Paris")),
         ("France's capital is Paris.", ("France", "capital", "Paris")),
         ("The author of The Witcher is Andrzej Sapkowski.", ("The Witcher", "author", "Andrzej Sapkowski")),

@@ -348,6 +348,22 @@ def test_of_very_many_values_of_a_relation_with_one_only_the_newest_holds(brain,
     assert objects(graph.as_of(1e9 + 17, "gateway")) == ["1017"]
 
 
+def test_answers_print_as_a_line(graph):
+    graph.add("billing", "depends on", "redis", since="2026-05-01")
+    graph.add("billing", "depends on", "redis", negated=True, since="2026-06-01")
+    graph.add("staging", "runs on", "host 7", since="2026-05-01")
+    began = graph.timeline("staging")[0]
+    assert str(began) == "2026-05-01 began: staging – runs on – host 7 (since 2026-05-01, stated)"
+    assert [str(change).split(":")[0] for change in graph.timeline("billing")][:2] == [
+        "2026-05-01 began",
+        "2026-06-01 ended",
+    ]
+    assert [str(one) for one in graph.neighbours("staging")] == ["→ runs on → host 7"]
+    assert [str(one) for one in graph.neighbours("host 7")] == ["← runs on ← staging"]
+    graph.add("staging", "runs on", "host 8", since="2026-05-01")
+    assert str(graph.contradictions("staging")[0]).count("staging – runs on – host") == 2
+
+
 def test_a_long_timeline_comes_in_pages(brain, graph):
     texts = [" ".join(f"Hub depends on Node{20 * page + n}." for n in range(20)) for page in reversed(range(60))]
     brain.remember_many([{"text": text, "when": 1e9 - at} for at, text in enumerate(texts)])

@@ -55,6 +55,9 @@ NEEDS = {  # a command, and the extra that it asks for
     "sql SELECT": "tables",
     "export all.parquet": "parquet",
     "import all.parquet": "parquet",
+    "sql VALUES(1)": "tables",
+    "graph communities": "graph",
+    "ui": "server",
 }
 
 

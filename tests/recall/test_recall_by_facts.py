@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,34 @@ def test_a_forgotten_fact_is_not_followed(brain: Brain) -> None:
 def test_the_newest_of_many_values_is_read_whatever_the_limit(brain: Brain) -> None:
     brain.remember_many([{"text": f"The owner of billing is Person{n}."} for n in range(500)])
     assert brain.recall("Who is the owner of billing?", k=1)[0].text == "The owner of billing is Person499."
+
+
+def test_a_question_about_an_earlier_time_gets_the_value_of_that_time(brain: Brain) -> None:
+    brain.remember("Maria Keller works at Siemens.", when="2024-01-10")
+    brain.remember("Maria Keller works at Bosch.", when="2025-06-01")
+    brain.remember("Staging runs on port 5433.", when="2026-04-01")
+    brain.remember("Staging runs on port 5434.", when="2026-07-01")
+    brain.remember("The sauna of Tampere is closed in the afternoon.", when="2024-03-01")
+    now = datetime(2026, 9, 1)
+    for question, right in {
+        "Where does Maria Keller work?": "Maria Keller works at Bosch.",
+        "Where did Maria Keller work in 2024?": "Maria Keller works at Siemens.",
+        "Where did Maria Keller work in March 2024?": "Maria Keller works at Siemens.",
+        "Where did Maria Keller work in July 2025?": "Maria Keller works at Bosch.",
+        "Where did Maria Keller work in 2019?": "Maria Keller works at Siemens.",  # the nearest that is known
+        "Which port did staging run on in May 2026?": "Staging runs on port 5433.",
+        "Which port did staging run on last month?": "Staging runs on port 5434.",
+        "Which port did staging run on four months ago?": "Staging runs on port 5433.",
+    }.items():
+        hits = brain.recall(question, k=3, now=now, explain=True)
+        assert hits[0].text == right, question
+        notes = [note for hit in hits for note in (hit.explanation.notes if hit.explanation else ())]
+        assert not any("replaced by Siemens" in note or "replaced by port 5433" in note for note in notes), question
+
+
+def test_what_is_called_new_replaces_what_was_there(brain: Brain) -> None:
+    for text in ("My phone number is 5550123.", "My manager is Tom Berg.", "My new phone number is 5550456."):
+        brain.remember(text, actor="zoe")
+    brain.remember("My new manager is Lisa Ohm.", actor="zoe")
+    assert brain.recall("What is my phone number?", k=1)[0].text == "My new phone number is 5550456."
+    assert [fact.object for fact in brain.graph.facts("zoe", "manager")] == ["Lisa Ohm"]

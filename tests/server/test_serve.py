@@ -114,14 +114,38 @@ def test_warnings_of_json_output_are_json(tmp_path):
     assert (first["level"], first["message"][:27]) == ("warning", "no tokens are asked for; ev")
 
 
-def test_a_busy_port_is_told_in_one_line(tmp_path):
+def test_a_busy_port_is_told_in_one_line_before_anything_is_made(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = str(busy.getsockname()[1])
         command = [sys.executable, "-m", "rmem", "serve", "--data", str(tmp_path / "x"), "--port", port, *ALONE]
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    assert done.returncode != 0
+    assert done.returncode == 2
+    assert done.stdout == ""  # no token of a server that never was
+    (line,) = done.stderr.splitlines()
+    assert f"nothing can listen at 127.0.0.1:{port}: Address already in use" in line
+    assert "--port" in line
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.7"])
+def test_an_address_of_another_machine_is_told_in_one_line(host, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "rmem",
+        "serve",
+        "--data",
+        str(tmp_path / "x"),
+        "--host",
+        host,
+        "--port",
+        "0",
+        *ALONE,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 2
+    assert f"nothing can listen at {host}:0: " in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
-    assert "address already in use" in done.stderr
 
 
 # The commands

@@ -24,6 +24,10 @@ class TestSqliteStore(RecordStoreContract):
         with SqliteRecordStore(tmp_path / "memories.db") as store:
             yield store
 
+    @pytest.fixture
+    def reopen(self, tmp_path):
+        return lambda: SqliteRecordStore(tmp_path / "memories.db")
+
 
 class TestSqliteStoreThroughSegments(RecordStoreContract):
     """The same with every write packed into segments at once."""
@@ -34,6 +38,10 @@ class TestSqliteStoreThroughSegments(RecordStoreContract):
         monkeypatch.setattr(cache, "SEGMENT_BULK", 1)
         with SqliteRecordStore(tmp_path / "memories.db") as store:
             yield store
+
+    @pytest.fixture
+    def reopen(self, tmp_path):
+        return lambda: SqliteRecordStore(tmp_path / "memories.db")
 
 
 class TestSqliteStoreSeenByAnother(RecordStoreContract):

@@ -21,6 +21,10 @@ class TestSqliteStore(MemoryStoreContract):
         with SqliteStore(tmp_path / "values.db") as store:
             yield store
 
+    @pytest.fixture
+    def reopen(self, tmp_path):
+        return lambda: SqliteStore(tmp_path / "values.db")
+
 
 class TestSqliteStoreSeenByAnother(MemoryStoreContract):
     """Reads go through a second store on the same file, as another process would read it."""
@@ -51,6 +55,10 @@ class TestRedisStore(MemoryStoreContract):
     def store(self, redis_server):
         with RedisStore(**redis_server.connection()) as store:
             yield store
+
+    @pytest.fixture
+    def reopen(self, redis_server):
+        return lambda: RedisStore(**redis_server.connection())
 
 
 class TestRedisStoreWithTtl(MemoryStoreContract):

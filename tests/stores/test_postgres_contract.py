@@ -30,6 +30,10 @@ class TestPostgresStore(RecordStoreContract):
         with PostgresRecordStore(database, tenant=tenant) as store:
             yield store
 
+    @pytest.fixture
+    def reopen(self, database, tenant):
+        return lambda: PostgresRecordStore(database, tenant=tenant)
+
 
 class TestPostgresStoreSeenByAnother(RecordStoreContract):
     """Every read goes through a second store, as another process would read it."""

@@ -13,6 +13,10 @@ class TestRedisStore(RecordStoreContract):
     def store(self, open_store):
         return open_store()
 
+    @pytest.fixture
+    def reopen(self, open_store):
+        return open_store
+
 
 class TestRedisStoreSeenByAnother(RecordStoreContract):
     """Every read goes through a second store, which has to follow the first as another process would."""

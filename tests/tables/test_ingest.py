@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 
 from rmem import types
@@ -16,6 +18,47 @@ from rmem.tables.ingest import from_body, infer_type, normalize_columns, to_body
 @pytest.fixture
 def client(connect):
     return connect()
+
+
+# Data frames
+
+
+def test_a_data_frame_is_written_as_its_columns_and_what_is_missing_is_null(client):
+    frame = pandas.DataFrame(
+        {
+            "task": ["Fix OOM", None],
+            "minutes": [45.5, float("nan")],
+            "at": pandas.to_datetime(["2026-01-01 10:00:00.123456789", None]),
+            "tags": [["etl", "oom"], ["ui"]],
+            "embedding": [[0.1, 0.2], [0.3, 0.4]],
+        }
+    )
+    assert client.ingest("runs", frame)["row_count"] == 2
+    assert client.ingest("runs", pyarrow.table({"task": ["later"]}))["created"] is False
+    types = {name: column["type"] for name, column in client.describe_table("runs").items()}
+    assert types == {
+        "id": "bigint",
+        "task": "text",
+        "minutes": "double precision",
+        "at": "timestamptz",
+        "tags": "text[]",
+        "embedding": "embedding(2)",
+    }
+    first, second, third = client.query("SELECT task, minutes, at, tags FROM runs ORDER BY id")
+    at = datetime(2026, 1, 1, 10, 0, 0, 123456, UTC)
+    assert first == {"task": "Fix OOM", "minutes": 45.5, "at": at, "tags": ["etl", "oom"]}
+    assert second == {"task": None, "minutes": None, "at": None, "tags": ["ui"]}
+    assert third["task"] == "later"
+
+
+def test_a_data_frame_that_is_no_table_is_refused(client):
+    frame = pyarrow.table([pyarrow.array([1]), pyarrow.array([2])], names=["a", "a"])
+    with pytest.raises(InputError, match="data must be columns of different names"):
+        client.ingest("runs", frame)
+    with pytest.raises(InputError, match=r"data cannot be read as Arrow: .*mixed") as error:
+        client.ingest("runs", pandas.DataFrame({"mixed": [1, "a"]}))
+    assert error.value.field == "data"
+    assert client.list_tables() == []
 
 
 # Types of columns

@@ -20,6 +20,10 @@ class TestJsonFileStore(RecordStoreContract):
         with JsonFileStore(f"jsonfile:///{tmp_path}/memories.jsonl") as store:
             yield store
 
+    @pytest.fixture
+    def reopen(self, tmp_path):
+        return lambda: JsonFileStore(f"jsonfile:///{tmp_path}/memories.jsonl")
+
 
 class TestJsonFileStoreSeenByAnother(RecordStoreContract):
     """Every read goes through a second store on the same file, as another process would read it."""

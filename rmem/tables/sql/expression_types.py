@@ -107,7 +107,7 @@ def read_type(to: exp.DataType) -> tuple[str, Type]:
     if kind == _T.ARRAY:
         inner = to.expressions[0] if to.expressions else None
         if not isinstance(inner, exp.DataType):
-            raise SqlUnsupportedError(f"type {to.sql(dialect='postgres')} is not supported")
+            raise _unsupported(to)
         name, _ = read_type(inner)
         dimension = _number(to.args["values"][0]) if to.args.get("values") else None
         name += "[]"
@@ -118,7 +118,7 @@ def read_type(to: exp.DataType) -> tuple[str, Type]:
         return _vector(to)
     name = _SIMPLE.get(kind, "")
     if not name:
-        raise SqlUnsupportedError(f"type {to.sql(dialect='postgres')} is not supported")
+        raise _unsupported(to)
     limits = [_number(limit) for limit in to.expressions]
     if kind in (_T.VARCHAR, _T.CHAR, _T.BPCHAR):
         length = limits[0] if limits else (1 if kind == _T.CHAR else None)
@@ -130,8 +130,18 @@ def read_type(to: exp.DataType) -> tuple[str, Type]:
     if limits and kind == _T.FLOAT:
         name = "float4" if limits[0] <= 24 else "float8"
     elif limits and name not in ("timestamptz", "timestamp", "time", "interval"):
-        raise SqlUnsupportedError(f"type {to.sql(dialect='postgres')} is not supported")
+        raise _unsupported(to)
     return name, Type(KINDS[name])
+
+
+def _unsupported(to: exp.DataType) -> SqlUnsupportedError:
+    """Name a type, and the type of ours that stands for one of another database."""
+    ours = to.sql(dialect="postgres")
+    name = to.this.value if isinstance(to.this, _T) else ours
+    word = ours.partition("(")[0].strip()
+    if word != name and any(kind.value == word for kind in _SIMPLE):
+        return SqlUnsupportedError(f"type {name} is not supported; write {ours}")
+    return SqlUnsupportedError(f"type {ours} is not supported")
 
 
 def numeric_type(limits: list[int]) -> Type:

@@ -60,8 +60,8 @@ class Parameters:
 def number_parameters(tree: exp.Expression) -> Parameters:
     placed = list(tree.find_all(exp.Parameter))
     named = [node for node in tree.find_all(exp.Placeholder) if isinstance(node, exp.Placeholder)]
-    if any(not node.name or node.args.get("jdbc") for node in named):
-        raise SqlError("parameters are written $1 or :name; `?` is an operator of JSONB")
+    if any(node.name in ("", "?") or node.args.get("jdbc") for node in named):
+        raise SqlError("parameters are written $1 or :name, not %s; `?` is an operator of JSONB")
     if placed and named:
         raise SqlError("parameters are either all $1, $2 … or all :name, not both")
     if named:

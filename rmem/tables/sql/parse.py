@@ -3,13 +3,14 @@ what is allowed. Say of what kind a statement is and what it writes to, for acce
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ...errors import SqlError, SqlUnsupportedError
@@ -91,6 +92,10 @@ def _tree(tokens: list[Token], sql: str) -> exp.Expression:
     if word in _REFUSED_WORDS or (tokens and tokens[0].token_type in _REFUSED):
         hint = "; use `with client.transaction():`" if word in _TRANSACTIONS else ""
         raise SqlUnsupportedError(f"{word} statements are not supported{hint}")
+    if tokens and tokens[0].token_type == TokenType.VAR:  # a name; the parser would complain of what follows it
+        near = difflib.get_close_matches(word, _FIRST_WORDS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise SqlError(f"the statement cannot be read: {tokens[0].text[:40]!r} is not the beginning of one{hint}")
     try:
         trees = Dialect().parser().parse(tokens, sql)
     except ParseError as error:
@@ -125,6 +130,7 @@ def _values_as_select(tree: exp.Expression) -> exp.Expression:
 
 _EXPLAIN_OPTIONS = set("ANALYZE ANALYSE VERBOSE COSTS SETTINGS BUFFERS WAL TIMING SUMMARY FORMAT".split())
 _REFUSED = (TokenType.COMMAND, TokenType.PRAGMA, TokenType.SET, TokenType.COPY)
+_FIRST_WORDS = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "TRUNCATE", "EXPLAIN")
 _TRANSACTIONS = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 _REFUSED_WORDS = (
     "ATTACH DETACH PRAGMA COPY SET RESET SHOW DO CALL VACUUM ANALYZE REINDEX CLUSTER GRANT REVOKE LISTEN NOTIFY "
@@ -159,6 +165,8 @@ def _reason(error: Exception) -> str:
         first = error.errors[0]
         near = first.get("highlight")
         return str(first.get("description")) + (f" near {near!r} (line {first.get('line')})" if near else "")
+    if isinstance(error, TokenError) and isinstance(error.__cause__, TokenError):
+        error = error.__cause__  # which quote is not closed
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
 

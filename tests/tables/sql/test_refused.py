@@ -169,3 +169,46 @@ def test_an_interval_whose_parts_have_no_unit_is_refused(tables, value):
 def test_a_zone_is_a_name(tables):
     with pytest.raises(SqlError, match="Europe/Berlin"):
         tables.query("SELECT now() AT TIME ZONE '+02'")
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [("DATETIME", "TIMESTAMP"), ("LONGTEXT", "TEXT"), ("NVARCHAR", "VARCHAR"), ("TINYINT", "SMALLINT")],
+)
+def test_a_type_of_another_database_is_refused_with_the_one_to_write(tables, written, instead):
+    with pytest.raises(SqlUnsupportedError, match=re.escape(f"type {written} is not supported; write {instead}")):
+        tables.query(f"CREATE TABLE other (at {written})")
+    tables.query(f"CREATE TABLE other (at {instead})")
+
+
+def test_a_type_that_nothing_stands_for_is_refused_by_its_name(tables):
+    with pytest.raises(SqlUnsupportedError, match=r"type HSTORE is not supported$"):
+        tables.query("CREATE TABLE other (at HSTORE)")
+    with pytest.raises(SqlUnsupportedError, match=r"type REGCLASS is not supported$"):
+        tables.query("SELECT s::regclass FROM t")
+
+
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("selct * from t", "'selct' is not the beginning of one; did you mean SELECT?"),
+        ("INSER INTO t VALUES (1)", "'INSER' is not the beginning of one; did you mean INSERT?"),
+        ("EXPLAIN SELEC 1", "'SELEC' is not the beginning of one; did you mean SELECT?"),
+        ("hello world", "'hello' is not the beginning of one"),
+    ],
+)
+def test_a_misspelt_first_word_is_answered_with_the_nearest_one(tables, sql, near):
+    with pytest.raises(SqlError, match=re.escape(f"the statement cannot be read: {near}") + "$"):
+        tables.query(sql)
+
+
+@pytest.mark.parametrize("sql", ["SELECT a FROM t WHERE a = %s", "SELECT a FROM t WHERE a = ?"])
+def test_parameters_of_other_drivers_are_refused_with_ours(tables, sql):
+    with pytest.raises(SqlError, match=r"parameters are written \$1 or :name"):
+        tables.query(sql, ("x",))
+
+
+@pytest.mark.parametrize("sql", ["SELECT a FROM t WHERE a = 'x", 'SELECT "a FROM t'])
+def test_a_quote_that_is_not_closed_is_told(tables, sql):
+    with pytest.raises(SqlError, match=r"cannot be read: Missing ['\"] from 1:\d+"):
+        tables.query(sql)
