@@ -116,16 +116,9 @@ def about(
         raise click.UsageError("--history shows all times; give it or --at, not both.")
     with cli.brain_or_empty() as brain:
         if history:
-            how: dict[str, Any] = {
-                "relation": relations or None,
-                "history": True,
-                "likely": likely,
-                "believed": believed,
-            }
-            facts = [
-                *brain.graph.facts(entity, limit=limit, **how),
-                *brain.graph.facts(object=entity, limit=limit, **how),
-            ]
+            kinds = relations or None
+            how: dict[str, Any] = {"history": True, "likely": likely, "believed": believed, "limit": limit}
+            facts = brain.graph.facts(entity, kinds, **how) + brain.graph.facts(None, kinds, entity, **how)
             found = list({fact.id: fact for fact in facts}.values())[:limit]
         else:
             near = brain.graph.neighbours(
