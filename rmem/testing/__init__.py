@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .contract import MemoryStoreContract, RecordStoreContract
-    from .synthetic import synthetic_memories, synthetic_questions
-    from .vectors import VectorIndexContract
-
-__all__ = [
-    "MemoryStoreContract",
-    "RecordStoreContract",
-    "VectorIndexContract",
-    "synthetic_memories",
-    "synthetic_questions",
-]
+from ..lazy_names import lazy_names
 
 _HOMES = {
-    "MemoryStoreContract": "contract",
-    "RecordStoreContract": "contract",
-    "VectorIndexContract": "vectors",
-    "synthetic_memories": "synthetic",
-    "synthetic_questions": "synthetic",
+    "MemoryStoreContract": "testing.contract",
+    "RecordStoreContract": "testing.contract",
+    "VectorIndexContract": "testing.vectors",
+    "synthetic_memories": "testing.synthetic",
+    "synthetic_questions": "testing.synthetic",
 }
 
+__all__ = [*_HOMES]
 
-def __getattr__(name: str) -> object:
-    """Load a name at first use: only the test suites need pytest."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'rmem.testing' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if TYPE_CHECKING:
+    from .contract import MemoryStoreContract as MemoryStoreContract
+    from .contract import RecordStoreContract as RecordStoreContract
+    from .synthetic import synthetic_memories as synthetic_memories
+    from .synthetic import synthetic_questions as synthetic_questions
+    from .vectors import VectorIndexContract as VectorIndexContract
+else:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
