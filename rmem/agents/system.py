@@ -91,7 +91,6 @@ class MemorySystem:
         return self.config.updated({"ltm_config.path": address})
 
     def clear(self, agent: str, tiers: Sequence[str]) -> int:
-        """Remove the memories of an agent in some tiers."""
         try:
             return self.tiers.clear(agent, tiers)
         finally:
@@ -127,7 +126,6 @@ class MemorySystem:
             return count >= interval
 
     def rebalance(self, agent: str) -> dict[str, int]:
-        """Rebalance the tiers of an agent."""
         try:
             return self.maintenance.rebalance(self.tiers, agent)
         finally:
@@ -138,7 +136,6 @@ class MemorySystem:
         return self.maintenance.plan(self.tiers, agent)
 
     def agents(self) -> list[str]:
-        """Return all agents that have memories."""
         return list(self.brain.store.stats().by_agent)
 
     def cached(self, agent: str, key: Hashable | None, compute: Callable[[], Result]) -> Result:

