@@ -110,7 +110,7 @@ class MemorySystem:
             if self._is_due(agent, kept):
                 self.rebalance(agent)
         except RemanenceError as error:  # the memories are stored; the next rebalance moves what is left
-            log.warning("the tiers of %s were not tended: %s", agent, error)
+            log.warning("the tiers of %s were not rebalanced: %s", agent, error)
         return kept
 
     def _is_due(self, agent: str, stored: Sequence[Memory]) -> bool:

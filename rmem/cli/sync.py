@@ -83,14 +83,14 @@ def sync(cli: CliContext) -> None:
     """
     from ..errors import ConfigError
     from ..team.login import login as known
-    from ..team.sync import sync as meet
+    from ..team.sync import sync as run
 
     found = known()
     if found is None:
         raise ConfigError("there is no login; run `rmem login URL` first")
     _note_repository()
     with cli.brain() as brain, progress("Sharing") as bar:
-        done = meet(brain, *found, on_progress=bar)
+        done = run(brain, *found, on_progress=bar)
     if cli.json:
         counts = {"sent": done.sent, "received": done.received, "changed": done.changed}
         cli.document({**counts, "refused": done.refused})

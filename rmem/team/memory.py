@@ -113,9 +113,9 @@ class TeamMemory:
         if note.key or note.supersedes:
             return None
         where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
-        saying = NoteFeatures.of(note.text)
+        features = NoteFeatures.of(note.text)
         for hit in self._search(note.text, _CLOSEST, where, mode="lexical"):
-            if says_the_same(saying, NoteFeatures.of(hit.memory.text)):
+            if says_the_same(features, NoteFeatures.of(hit.memory.text)):
                 return hit.memory
         return None
 
