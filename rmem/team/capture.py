@@ -36,12 +36,12 @@ from .memory import TeamMemory
 from .notes import Note
 from .outcomes import has_failed, headline
 from .private_text import public
-from .prompts import PLANS, is_request, plan_of, sayings, step_of
+from .prompts import PLANS, is_request, plan_of, statements, step_of
 from .repository_file import settings_of
 from .review import pending_note
 from .sessions import Sessions, SessionState
 from .shell_edits import shell_edits
-from .tool_output import essence, signature
+from .tool_output import excerpt, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
 _PATIENCE, _PAUSE = 2.0, 0.05  # seconds to wait for the exit code in a transcript; between two reads
@@ -127,10 +127,10 @@ class Capture:
                 state.requests = [*state.requests, prompt][-_MANY_REQUESTS:]
             else:
                 state.task = prompt
-        for saying in sayings(prompt):
-            weight = 0.8 if saying.kind == "preference" else 0.7
-            note = _note(event, team, saying.text, saying.kind, importance=weight).at(where)
-            self._keep(note if saying.sure else pending_note(note), team)
+        for statement in statements(prompt):
+            weight = 0.8 if statement.kind == "preference" else 0.7
+            note = _note(event, team, statement.text, statement.kind, importance=weight).at(where)
+            self._keep(note if statement.sure else pending_note(note), team)
 
     # Tools
 
@@ -156,7 +156,7 @@ class Capture:
 
     def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         failed = has_failed(event.command, event.output, event.failed)
-        lines = essence(event.output, _LONG_ERROR)
+        lines = excerpt(event.output, _LONG_ERROR)
         key = command_key(event.command, event.cwd, str(where.root) if where else "")
         output = {"command": event.command[:300], "failed": failed, "output": lines[-600:], "time": event.time}
         state.note_output({**output, "key": key})
@@ -168,7 +168,7 @@ class Capture:
         for fixed in fixed_by(key, state.failures):
             self._keep_fix(event, fixed, state, team, where)
         if lines:
-            self._keep_output(event, key, essence(event.output, 400), team, where, failed=False)
+            self._keep_output(event, key, excerpt(event.output, 400), team, where, failed=False)
 
     def _note_failure(self, key: str, lines: str, event: Event, state: SessionState) -> None:
         name = headline(event.output)
