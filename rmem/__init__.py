@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .lazy_names import lazy_names
 from .old_names import adopt_environment
 
 __version__ = "0.1.0"
@@ -40,68 +41,32 @@ _HOMES = {
     "types": "tables.types",
 }
 
-__all__ = [
-    "AsyncBrain",
-    "Brain",
-    "Client",
-    "Dataset",
-    "Embedder",
-    "Encryption",
-    "EnhancedAgentMemory",
-    "Explanation",
-    "Filter",
-    "Hit",
-    "Hits",
-    "InMemoryStore",
-    "Memory",
-    "MemoryStore",
-    "RecallSettings",
-    "RecordStore",
-    "RedisStore",
-    "RemanenceError",
-    "SqliteStore",
-    "VectorMemoryStore",
-    "__version__",
-    "by_session",
-    "errors",
-    "types",
-]
+__all__ = ["__version__", *(name for name in _HOMES if name != "open")]  # a star import must not replace the builtin
 
 if TYPE_CHECKING:
-    from . import errors
-    from .aio import AsyncBrain
-    from .brain import Brain
-    from .conversation.enhanced import EnhancedAgentMemory
-    from .crypto.encryption import Encryption
-    from .embed.base import Embedder
-    from .errors import RemanenceError
-    from .filters import Filter
-    from .kv.memory import InMemoryStore
-    from .kv.redis import RedisStore
-    from .kv.sqlite import SqliteStore
-    from .kv.vector import VectorMemoryStore
-    from .models import Hit, Hits, Memory
-    from .recall.explain import Explanation
-    from .recall.sessions import by_session
-    from .recall.settings import RecallSettings
-    from .stores.base import MemoryStore, RecordStore
-    from .tables import types
-    from .tables.client import Client
-    from .tables.dataset import Dataset
-    from .tables.dataset import open as open  # not in __all__: a star import must not replace the builtin
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'rmem' has no attribute {name!r}")
-    from importlib import import_module
-
-    module = import_module(f"rmem.{home}")
-    value = module if name == home.rpartition(".")[2] else getattr(module, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__"])
+    from . import errors as errors
+    from .aio import AsyncBrain as AsyncBrain
+    from .brain import Brain as Brain
+    from .conversation.enhanced import EnhancedAgentMemory as EnhancedAgentMemory
+    from .crypto.encryption import Encryption as Encryption
+    from .embed.base import Embedder as Embedder
+    from .errors import RemanenceError as RemanenceError
+    from .filters import Filter as Filter
+    from .kv.memory import InMemoryStore as InMemoryStore
+    from .kv.redis import RedisStore as RedisStore
+    from .kv.sqlite import SqliteStore as SqliteStore
+    from .kv.vector import VectorMemoryStore as VectorMemoryStore
+    from .models import Hit as Hit
+    from .models import Hits as Hits
+    from .models import Memory as Memory
+    from .recall.explain import Explanation as Explanation
+    from .recall.sessions import by_session as by_session
+    from .recall.settings import RecallSettings as RecallSettings
+    from .stores.base import MemoryStore as MemoryStore
+    from .stores.base import RecordStore as RecordStore
+    from .tables import types as types
+    from .tables.client import Client as Client
+    from .tables.dataset import Dataset as Dataset
+    from .tables.dataset import open as open
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {**_HOMES, "__version__": ""})

@@ -27,7 +27,6 @@ from .vectors.engine import VectorEngine
 
 
 def open_file(address: str | Path | None) -> SqliteRecordStore:
-    """Open the store of an existing file."""
     return stores.open_file(_address(address), word_vectors=word_vectors)
 
 

@@ -45,8 +45,6 @@ _WORSE = 0.02  # most that the mean cosine of the nearest rows may be below that
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of one check."""
-
     name: str
     ok: bool
     detail: str

@@ -41,5 +41,4 @@ def add_earlier_text(contents: Mapping[str, Any], text: str, until: float) -> di
 
 
 def drop_earlier_texts(contents: Mapping[str, Any]) -> dict[str, Any]:
-    """Return contents without earlier texts."""
     return {key: value for key, value in contents.items() if key != EARLIER}

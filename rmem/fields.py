@@ -62,7 +62,6 @@ class Field:
 
     @property
     def takes_none(self) -> bool:
-        """Whether it accepts None."""
         return self.nullable or self.stored.filled
 
     def initial(self) -> Any:

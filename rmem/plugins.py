@@ -111,5 +111,4 @@ def _with_problem(plugin: Plugin, others: set[str]) -> Plugin:
 
 
 def plugin(kind: str, name: str) -> Plugin | None:
-    """Return the plugin of that name; None if there is none."""
     return next((found for found in installed(kind) if found.name == name), None)

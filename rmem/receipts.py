@@ -40,7 +40,6 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 def new_number() -> str:
-    """Return the number of a new request."""
     return f"{_moment(time.time())}/{uuid.uuid4().hex}"
 
 

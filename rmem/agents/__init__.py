@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..lazy_names import lazy_names
+
 _HOMES = {
     "ActionData": "agents.models",
     "ActionResult": "agents.models",
@@ -39,76 +41,37 @@ _HOMES = {
     "with_memory": "agents.hooks",
 }
 
-__all__ = [
-    "ActionData",
-    "ActionResult",
-    "AgentMemory",
-    "AgentMemoryAPI",
-    "AgentState",
-    "AsyncAgentMemoryAPI",
-    "AutoencoderConfig",
-    "BaseAgent",
-    "ChatSummariser",
-    "EnhancedAgentMemory",
-    "ExtractiveSummariser",
-    "IMConfig",
-    "LTMConfig",
-    "MemoryAPIException",
-    "MemoryConfig",
-    "MemoryConfigException",
-    "MemoryInputError",
-    "MemoryMaintenanceException",
-    "MemoryRetrievalException",
-    "MemorySpace",
-    "MemoryStoreException",
-    "QueryCache",
-    "RedisIMConfig",
-    "RedisSTMConfig",
-    "SQLiteLTMConfig",
-    "STMConfig",
-    "cacheable",
-    "install_memory_hooks",
-    "with_memory",
-]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
-    from ..conversation import AgentMemory, ChatSummariser, EnhancedAgentMemory, ExtractiveSummariser
-    from ..errors import (
-        MemoryAPIException,
-        MemoryConfigException,
-        MemoryInputError,
-        MemoryMaintenanceException,
-        MemoryRetrievalException,
-        MemoryStoreException,
-    )
-    from .api import AgentMemoryAPI, AsyncAgentMemoryAPI
-    from .base_agent import BaseAgent
-    from .cache import QueryCache, cacheable
-    from .config import (
-        AutoencoderConfig,
-        IMConfig,
-        LTMConfig,
-        MemoryConfig,
-        RedisIMConfig,
-        RedisSTMConfig,
-        SQLiteLTMConfig,
-        STMConfig,
-    )
-    from .hooks import install_memory_hooks, with_memory
-    from .models import ActionData, ActionResult, AgentState
-    from .space import MemorySpace
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'rmem.agents' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"rmem.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    from ..conversation import AgentMemory as AgentMemory
+    from ..conversation import ChatSummariser as ChatSummariser
+    from ..conversation import EnhancedAgentMemory as EnhancedAgentMemory
+    from ..conversation import ExtractiveSummariser as ExtractiveSummariser
+    from ..errors import MemoryAPIException as MemoryAPIException
+    from ..errors import MemoryConfigException as MemoryConfigException
+    from ..errors import MemoryInputError as MemoryInputError
+    from ..errors import MemoryMaintenanceException as MemoryMaintenanceException
+    from ..errors import MemoryRetrievalException as MemoryRetrievalException
+    from ..errors import MemoryStoreException as MemoryStoreException
+    from .api import AgentMemoryAPI as AgentMemoryAPI
+    from .api import AsyncAgentMemoryAPI as AsyncAgentMemoryAPI
+    from .base_agent import BaseAgent as BaseAgent
+    from .cache import QueryCache as QueryCache
+    from .cache import cacheable as cacheable
+    from .config import AutoencoderConfig as AutoencoderConfig
+    from .config import IMConfig as IMConfig
+    from .config import LTMConfig as LTMConfig
+    from .config import MemoryConfig as MemoryConfig
+    from .config import RedisIMConfig as RedisIMConfig
+    from .config import RedisSTMConfig as RedisSTMConfig
+    from .config import SQLiteLTMConfig as SQLiteLTMConfig
+    from .config import STMConfig as STMConfig
+    from .hooks import install_memory_hooks as install_memory_hooks
+    from .hooks import with_memory as with_memory
+    from .models import ActionData as ActionData
+    from .models import ActionResult as ActionResult
+    from .models import AgentState as AgentState
+    from .space import MemorySpace as MemorySpace
+else:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

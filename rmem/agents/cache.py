@@ -45,17 +45,17 @@ class QueryCache:
         self._size = checks.whole("size", size, low=1)
         self._timer = timer
         self._lock = new_lock()
-        self._lives: weakref.WeakValueDictionary[Hashable, _Generation] = weakref.WeakValueDictionary()
-        self._flights: dict[Hashable, _Computation] = {}
+        self._generations: weakref.WeakValueDictionary[Hashable, _Generation] = weakref.WeakValueDictionary()
+        self._running: dict[Hashable, _Computation] = {}
         self._hits = self._misses = 0
         self._restart(_ttl(ttl))
 
     def _restart(self, ttl: float) -> None:
         self._ttl = ttl
         self._entries: TTLCache[Hashable, _Entry] = TTLCache(self._size, ttl, timer=self._timer)
-        for generation in self._lives.values():
+        for generation in self._generations.values():
             generation.over = True
-        self._lives.clear()
+        self._generations.clear()
 
     @property
     def ttl(self) -> float:
@@ -73,7 +73,7 @@ class QueryCache:
                     key = None
                     continue
             if not found.ours:
-                found.landed.result()
+                found.done.result()
                 continue
             try:
                 result = compute()
@@ -96,7 +96,7 @@ class QueryCache:
                     continue
             if not found.ours:
                 # The computation may run in another loop; and one cancelled waiter must not cancel the others.
-                await asyncio.shield(asyncio.wrap_future(found.landed))
+                await asyncio.shield(asyncio.wrap_future(found.done))
                 continue
             try:
                 result = await compute()
@@ -112,11 +112,11 @@ class QueryCache:
             if key is None or not self._ttl:
                 self._misses += 1
                 return _Computation(place, _Generation(over=True), who)
-            generation = self._lives.get(group)
+            generation = self._generations.get(group)
             if generation is None:
-                generation = self._lives[group] = _Generation()
+                generation = self._generations[group] = _Generation()
             entry = self._entries.get(place)
-            computation = self._flights.get(place)
+            computation = self._running.get(place)
             if entry is not None and not entry.generation.over:
                 self._hits += 1
                 return entry
@@ -125,7 +125,7 @@ class QueryCache:
                     return computation.has_waiters()
                 return _Computation(place, _Generation(over=True), who)  # a recursive call: waiting would deadlock
             self._misses += 1
-            computation = self._flights[place] = _Computation(place, generation, who)
+            computation = self._running[place] = _Computation(place, generation, who)
             return computation
 
     def _store(self, computation: _Computation, result: object) -> None:
@@ -138,14 +138,14 @@ class QueryCache:
 
     def _finish(self, computation: _Computation) -> None:
         with self._lock:
-            if self._flights.get(computation.place) is computation:
-                del self._flights[computation.place]
-        computation.landed.set_result(None)
+            if self._running.get(computation.place) is computation:
+                del self._running[computation.place]
+        computation.done.set_result(None)
 
     def invalidate(self, group: Hashable) -> None:
         """Drop the answers of a group, and those being computed for it, in constant time."""
         with self._lock:
-            generation = self._lives.pop(group, None) if self._ttl else None
+            generation = self._generations.pop(group, None) if self._ttl else None
             if generation is not None:
                 generation.over = True
 
@@ -190,10 +190,10 @@ class _Computation:
     generation: _Generation
     who: object
     ours: bool = True
-    landed: Future[None] = field(default_factory=Future)
+    done: Future[None] = field(default_factory=Future)
 
     def has_waiters(self) -> _Computation:
-        return _Computation(self.place, self.generation, self.who, False, self.landed)
+        return _Computation(self.place, self.generation, self.who, False, self.done)
 
 
 class _Entry(NamedTuple):

@@ -109,8 +109,6 @@ def _privacy(name: str, value: object) -> object:
 
 
 class _Config(Checked):
-    """Base of the configurations."""
-
     _error: ClassVar[type[MemoryAPIException]] = MemoryConfigException
 
     def __post_init__(self) -> None:

@@ -75,7 +75,6 @@ def _coordinates(values: Mapping[str, Any], prefix: str) -> list[float] | None:
 
 
 def place_of(contents: Mapping[str, Any]) -> str | None:
-    """Return the named place in contents, if there is one."""
     for key in _PLACES:
         value = contents.get(key)
         if isinstance(value, str) and value.strip() and len(value) <= 200:

@@ -91,7 +91,6 @@ class MemorySystem:
         return self.config.updated({"ltm_config.path": address})
 
     def clear(self, agent: str, tiers: Sequence[str]) -> int:
-        """Remove the memories of an agent in some tiers."""
         try:
             return self.tiers.clear(agent, tiers)
         finally:
@@ -111,7 +110,7 @@ class MemorySystem:
             if self._is_due(agent, kept):
                 self.rebalance(agent)
         except RemanenceError as error:  # the memories are stored; the next rebalance moves what is left
-            log.warning("the tiers of %s were not tended: %s", agent, error)
+            log.warning("the tiers of %s were not rebalanced: %s", agent, error)
         return kept
 
     def _is_due(self, agent: str, stored: Sequence[Memory]) -> bool:
@@ -127,7 +126,6 @@ class MemorySystem:
             return count >= interval
 
     def rebalance(self, agent: str) -> dict[str, int]:
-        """Rebalance the tiers of an agent."""
         try:
             return self.maintenance.rebalance(self.tiers, agent)
         finally:
@@ -138,7 +136,6 @@ class MemorySystem:
         return self.maintenance.plan(self.tiers, agent)
 
     def agents(self) -> list[str]:
-        """Return all agents that have memories."""
         return list(self.brain.store.stats().by_agent)
 
     def cached(self, agent: str, key: Hashable | None, compute: Callable[[], Result]) -> Result:

@@ -81,6 +81,12 @@ class CliContext:
         else:
             click.echo(text)
 
+    def result(self, document: Any, remark: str) -> None:
+        """Print a document as JSON where that is wanted, else a remark about what was done."""
+        if self.json:
+            self.document(document)
+        self.note(remark)
+
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), names: bool = True
     ) -> None:

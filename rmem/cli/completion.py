@@ -27,7 +27,4 @@ def completion(cli: CliContext, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows three, powershell the fourth"
     script = kind(rmem, {}, "rmem", COMPLETE_VARIABLE).source()
-    if cli.json:
-        cli.document({"shell": shell, "script": script})
-    else:
-        click.echo(script)
+    cli.answer({"shell": shell, "script": script}, script)

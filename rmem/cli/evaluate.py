@@ -13,7 +13,6 @@ from .evaluate_online import online
 from .evaluate_recall import recall
 from .evaluate_team import team
 from .options import command_options
-from .output import align, table
 from .progress import progress
 
 _TITLES = {
@@ -100,11 +99,7 @@ def locomo(cli: CliContext, file: str, embedder: str | None, granularity: str, l
         return
     columns = ("CATEGORY", *(f"R@{depth}" for depth in DEPTHS), "")
     rows = [(name, *_percent(result["recall"][name]), title) for name, title in _TITLES.items()]
-    numbers = range(1, len(DEPTHS) + 1)
-    if cli.is_terminal:
-        table(columns, rows, right=numbers)
-    else:
-        align([columns, *rows], right=numbers)
+    cli.table(columns, rows, right=range(1, len(DEPTHS) + 1))
     skipped = f", {result['skipped']} without evidence skipped" if result["skipped"] else ""
     click.echo(f"{result['embedder']}, by {result['granularity']}, {result['questions']:,} questions{skipped}")
 

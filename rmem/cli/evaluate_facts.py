@@ -7,7 +7,7 @@ import click
 from .cli_context import CliContext
 from .evaluate_files import setting_of
 from .options import command_options
-from .output import align, one_line, table
+from .output import one_line
 from .progress import progress
 
 
@@ -47,7 +47,4 @@ def facts(cli: CliContext, files: tuple[str, ...], settings: str | None) -> None
         )
         for part in report["sets"]
     ]
-    if cli.is_terminal:
-        table(columns, rows, right=range(1, 5))
-    else:
-        align([columns, *rows], right=range(1, 5))
+    cli.table(columns, rows, right=range(1, 5))

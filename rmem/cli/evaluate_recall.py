@@ -11,7 +11,7 @@ from ..errors import InputError
 from .cli_context import CliContext
 from .evaluate_files import setting_of
 from .options import command_options
-from .output import align, one_line, table
+from .output import one_line
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ def recall(
         row for result in report["sets"] for row in _rows(result["name"], result["systems"], f"{result['measured']:,}")
     ]
     rows += _rows("mean", report["mean"], "")
-    if cli.is_terminal:
-        table(columns, rows, right=range(2, 9))
-    else:
-        align([columns, *rows], right=range(2, 9))
+    cli.table(columns, rows, right=range(2, 9))
     for result in report["sets"]:
         _compare(result)
 
@@ -110,10 +107,7 @@ def _reliability(cli: CliContext, files: tuple[str, ...], setting: Setting | Non
         )
         for report in reports
     ]
-    if cli.is_terminal:
-        table(columns, rows, right=range(1, 4))
-    else:
-        align([columns, *rows], right=range(1, 4))
+    cli.table(columns, rows, right=range(1, 4))
 
 
 def _rows(name: str, systems: dict[str, dict[str, float]], count: str) -> list[tuple[str, ...]]:

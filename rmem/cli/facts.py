@@ -155,7 +155,4 @@ def read(cli: CliContext, model: str, agent: str | None, again: bool) -> None:
         progress("reading", stopped="what was read is kept; do it again to go on") as bar,
     ):
         count = brain.graph.read_with(model, None if agent is None else {"agent": agent}, again=again, on_progress=bar)
-    if cli.json:
-        cli.document({"facts": count})
-    else:
-        cli.note(f"Read {count:,} facts")
+    cli.result({"facts": count}, f"Read {count:,} facts")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from ..graph.formats import READERS, WRITERS, format_of, read, write
-from ..graph.model import Change, Fact, iso
+from ..graph.model import Change, Fact, document_of, iso
 from .cli_context import CliContext
 from .options import command_group, command_options
 from .progress import progress
@@ -38,14 +37,8 @@ def graph() -> None:
 
 def _time_options(function: Function) -> Function:
     """Add the options --at and --believed."""
-
-    @click.option("--at", metavar="WHEN", help="What was true then. [default: now]")
-    @click.option("--believed", metavar="WHEN", help="As far as it was known then. [default: now]")
-    @wraps(function)
-    def run(*given: Any, **options: Any) -> Any:
-        return function(*given, **options)
-
-    return run
+    believed = click.option("--believed", metavar="WHEN", help="As far as it was known then. [default: now]")
+    return click.option("--at", metavar="WHEN", help="What was true then. [default: now]")(believed(function))
 
 
 def _page_options(which: str) -> Callable[[Function], Function]:
@@ -68,10 +61,19 @@ def _note_more(cli: CliContext, found: Sequence[Any], limit: int, offset: int) -
         cli.note(f"There is more; --offset {offset + limit} shows what follows.")
 
 
-def _show(cli: CliContext, facts: Iterable[Fact], nothing: str) -> None:
-    found = list(facts)
+def _print(cli: CliContext, documents: Sequence[Any], nothing: str, show: Callable[[], None]) -> None:
+    """Print a list as JSON; else by `show`, or say that it is empty."""
     if cli.json:
-        cli.document([fact.to_dict() for fact in found])
+        cli.document(documents)
+    elif documents:
+        show()
+    else:
+        click.echo(nothing)
+
+
+def _show(cli: CliContext, found: Sequence[Fact], nothing: str) -> None:
+    if cli.json:
+        cli.document(document_of(found))
     elif cli.quiet:
         for fact in found:
             click.echo(fact.id)
@@ -80,14 +82,7 @@ def _show(cli: CliContext, facts: Iterable[Fact], nothing: str) -> None:
     else:
         columns = ("subject", "relation", "object", "true", "trust", "evidence")
         rows = [
-            (
-                fact.subject,
-                f"{'not ' if fact.negated else ''}{fact.relation}",
-                fact.object,
-                _times(fact),
-                fact.trust,
-                fact.id,
-            )
+            (fact.subject, f"{'not ' * fact.negated}{fact.relation}", fact.object, _times(fact), fact.trust, fact.id)
             for fact in found
         ]
         cli.table(columns, rows, names=False)
@@ -121,11 +116,10 @@ def about(
         raise click.UsageError("--history shows all times; give it or --at, not both.")
     with cli.brain_or_empty() as brain:
         if history:
-            known = partial(
-                brain.graph.facts, relation=relations or None, history=True, likely=likely, believed=believed,
-                limit=limit,
-            )  # fmt: skip
-            found = list({fact.id: fact for fact in [*known(entity), *known(object=entity)]}.values())[:limit]
+            kinds = relations or None
+            how: dict[str, Any] = {"history": True, "likely": likely, "believed": believed, "limit": limit}
+            facts = brain.graph.facts(entity, kinds, **how) + brain.graph.facts(None, kinds, entity, **how)
+            found = list({fact.id: fact for fact in facts}.values())[:limit]
         else:
             near = brain.graph.neighbours(
                 entity, relations=relations or None, at=at, believed=believed, likely=likely, limit=limit
@@ -159,13 +153,8 @@ def path(
     """The shortest ways from one entity to another."""
     with cli.brain_or_empty() as brain:
         found = brain.graph.paths(start, goal, hops, k=k, relations=relations or None, at=at, believed=believed)
-    if cli.json:
-        cli.document([{"names": chain.names, "facts": [fact.to_dict() for fact in chain.facts]} for chain in found])
-    elif not found:
-        click.echo(f"No way of at most {hops} facts from {start!r} to {goal!r}; --hops allows more.")
-    else:
-        for chain in found:
-            click.echo(str(chain))
+    nothing = f"No way of at most {hops} facts from {start!r} to {goal!r}; --hops allows more."
+    _print(cli, document_of(found), nothing, lambda: click.echo("\n".join(map(str, found))))
 
 
 @graph.command()
@@ -184,13 +173,7 @@ def closure(cli: CliContext, entity: str, relation: str, reverse: bool, limit: i
     with cli.brain_or_empty() as brain:
         direction: Literal["out", "in"] = "in" if reverse else "out"
         found = brain.graph.closure(entity, relation, direction=direction, limit=limit + 1, offset=offset)
-    page = found[:limit]
-    if cli.json:
-        cli.document([{"name": name, "steps": steps} for name, steps in page])
-    elif not page:
-        click.echo(f"Nothing is reached from {entity!r} by {relation!r}.")
-    else:
-        cli.table(("name", "steps"), [(name, str(steps)) for name, steps in page], right=(1,), names=False)
+    _print_counts(cli, found[:limit], "steps", "d", f"Nothing is reached from {entity!r} by {relation!r}.")
     _note_more(cli, found, limit, offset)
 
 
@@ -203,25 +186,14 @@ def query(cli: CliContext, pattern: str, at: str | None, believed: str | None, l
     """Match facts with variables, as in "?who owns ?service, ?service depends on redis"."""
     with cli.brain_or_empty() as brain:
         found = brain.graph.query(pattern, at=at, believed=believed, limit=limit)
-    if cli.json:
-        cli.document(found)
-    elif not found:
-        click.echo("Nothing matches.")
-    else:
-        names = list(found[0])
-        cli.table(names, [[row[name] for name in names] for row in found], names=False)
+    names = list(found[0]) if found else []
+    rows = [[row[name] for name in names] for row in found]
+    _print(cli, found, "Nothing matches.", lambda: cli.table(names, rows, names=False))
 
 
 def _changes(cli: CliContext, found: Sequence[Change], nothing: str) -> None:
-    if cli.json:
-        cli.document(
-            [{"time": iso(change.time), "began": change.began, "fact": change.fact.to_dict()} for change in found]
-        )
-    elif not found:
-        click.echo(nothing)
-    else:
-        rows = [(iso(change.time)[:16], "began" if change.began else "ended", str(change.fact)) for change in found]
-        cli.table(("time", "what", "fact"), rows, names=False)
+    rows = [(iso(change.time)[:16], "began" if change.began else "ended", str(change.fact)) for change in found]
+    _print(cli, document_of(found), nothing, lambda: cli.table(("time", "what", "fact"), rows, names=False))
 
 
 @graph.command()
@@ -259,13 +231,8 @@ def contradictions(cli: CliContext, entity: str | None, limit: int) -> None:
     """Facts that cannot both be true at one time, with the memories that say them."""
     with cli.brain_or_empty() as brain:
         found = brain.graph.contradictions(entity, limit=limit)
-    if cli.json:
-        cli.document([{"first": pair.first.to_dict(), "second": pair.second.to_dict()} for pair in found])
-    elif not found:
-        click.echo("No contradictions.")
-    else:
-        for pair in found:
-            click.echo(f"{pair.first}  [{pair.first.id}]\n{pair.second}  [{pair.second.id}]\n")
+    lines = [f"{pair.first}  [{pair.first.id}]\n{pair.second}  [{pair.second.id}]\n" for pair in found]
+    _print(cli, document_of(found), "No contradictions.", lambda: click.echo("\n".join(lines)))
 
 
 @graph.command()
@@ -276,15 +243,7 @@ def explain(cli: CliContext, fact_id: str) -> None:
     with cli.existing_brain() as brain:
         found = brain.graph.explain(fact_id)
     if cli.json:
-        cli.document(
-            {
-                "fact": found.fact.to_dict(),
-                "sentence": found.sentence,
-                "text": found.text,
-                "same": [fact.to_dict() for fact in found.same],
-                "others": [fact.to_dict() for fact in found.others],
-            }
-        )
+        cli.document(document_of(found))
         return
     click.echo(f"{found.fact}\n  “{found.sentence}”  [{found.fact.memory_id}, {found.fact.agent}]")
     for title, facts in (("Also said by", found.same), ("Other values", found.others)):
@@ -294,13 +253,15 @@ def explain(cli: CliContext, fact_id: str) -> None:
                 click.echo(f"  {fact}  [{fact.id}]")
 
 
-def _print_counts(cli: CliContext, found: Sequence[tuple[str, float]], what: str, shown: str) -> None:
-    if cli.json:
-        cli.document([{"name": name, what: number} for name, number in found])
-    elif not found:
-        click.echo("No facts yet. They are read from what you remember; `rmem reindex` reads them from older memories.")
-    else:
-        cli.table(("name", what), [(name, format(number, shown)) for name, number in found], right=(1,), names=False)
+_NO_FACTS = "No facts yet. They are read from what you remember; `rmem reindex` reads them from older memories."
+
+
+def _print_counts(
+    cli: CliContext, found: Sequence[tuple[str, float]], what: str, shown: str, nothing: str = _NO_FACTS
+) -> None:
+    rows = [(name, format(number, shown)) for name, number in found]
+    documents = [{"name": name, what: number} for name, number in found]
+    _print(cli, documents, nothing, lambda: cli.table(("name", what), rows, right=(1,), names=False))
 
 
 @graph.command()
@@ -340,13 +301,8 @@ def communities(cli: CliContext, limit: int) -> None:
     """Groups of entities with many facts among them."""
     with cli.brain_or_empty() as brain:
         found = brain.graph.communities(limit=limit)
-    if cli.json:
-        cli.document(found)
-    elif not found:
-        click.echo("No groups of three or more.")
-    else:
-        for group in found:
-            click.echo(f"{len(group):,}: {', '.join(group[:12])}{' …' if len(group) > 12 else ''}")
+    lines = [f"{len(group):,}: {', '.join(group[:12])}{' …' if len(group) > 12 else ''}" for group in found]
+    _print(cli, found, "No groups of three or more.", lambda: click.echo("\n".join(lines)))
 
 
 @graph.command()
@@ -409,10 +365,7 @@ def export(cli: CliContext, output: Path, kind: str | None, current: bool) -> No
                 yield fact
 
         _write(output, write(counted(), chosen))
-    if cli.json:
-        cli.document({"facts": count, "file": str(output)})
-    else:
-        cli.note(f"Wrote {count:,} facts to {output}")
+    cli.result({"facts": count, "file": str(output)}, f"Wrote {count:,} facts to {output}")
 
 
 @graph.command(name="import")
@@ -429,10 +382,7 @@ def import_(cli: CliContext, source: Path, kind: str | None) -> None:
         progress("stating facts", stopped="what was stated stays; import into an empty store to start again") as bar,
     ):
         count = brain.graph.add_many(facts, on_progress=bar)
-    if cli.json:
-        cli.document({"facts": count})
-    else:
-        cli.note(f"Stated {count:,} facts")
+    cli.result({"facts": count}, f"Stated {count:,} facts")
 
 
 @graph.command(name="map")
@@ -462,7 +412,4 @@ def map_(
         done = brain.graph.map_table(
             table, rows, subject=subject, relation=relation, object=object, since=since, until=until, on_progress=bar
         )
-    if cli.json:
-        cli.document(done._asdict())
-    else:
-        cli.note(f"{done.added:,} facts added, {done.unchanged:,} unchanged, {done.removed:,} taken back")
+    cli.result(done._asdict(), f"{done.added:,} facts added, {done.unchanged:,} unchanged, {done.removed:,} taken back")

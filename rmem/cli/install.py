@@ -96,7 +96,7 @@ def status(cli: CliContext, retry: bool) -> None:
     """Show which coding agents are wired and try their hooks, where memory goes, what waits, and what went wrong.
 
     The hook of each installed agent is run as the agent would, with an event that leaves nothing behind. Shown are also
-    the wishes of this repository, the last capture, the last meeting with the server and whether it takes the token,
+    the settings of this repository, the last capture, the last sync with the server and whether it takes the token,
     the space on the disk, and what hooks and the daemon complained of.
 
     Events of hooks wait while the store fails, and are tried again with longer and longer pauses. What can never be

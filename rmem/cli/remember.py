@@ -145,7 +145,6 @@ def _audience_of(memory: Memory) -> str:
 
 
 def _is_in_team_repository() -> bool:
-    """Whether this user has a team memory and is in a repository."""
     from pathlib import Path
 
     from ..team.identity import root_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -55,10 +55,7 @@ def review(cli: CliContext, limit: int, accepted: str | None) -> None:
     if accepted is not None:
         with cli.existing_brain() as brain:
             kept = accept(_team(brain), accepted)
-        if cli.json:
-            cli.document({"id": kept})
-        else:
-            click.echo(f"It is a rule now: {kept}")
+        cli.answer({"id": kept}, f"It is a rule now: {kept}")
         return
     where = repository(Path.cwd())
     with cli.brain_or_empty() as brain:
@@ -118,13 +115,9 @@ def unshare(cli: CliContext, memory_id: str) -> None:
 def _set_scope(cli: CliContext, memory_id: str, scope: str) -> None:
     with cli.existing_brain() as brain:
         memory = _team(brain).share(memory_id, scope)
-    document: dict[str, Any] = {"id": memory.memory_id, "scope": scope}
-    if cli.json:
-        cli.document(document)
-    else:
-        who = {
-            "personal": "for you alone; it leaves the others with the next sync",
-            "repository": f"for all who work in {memory.contents.get('repository')}, with the next sync",
-            "organisation": "for the whole organisation, with the next sync",
-        }
-        click.echo(f"{memory.memory_id} is {who[scope]}.")
+    who = {
+        "personal": "for you alone; it leaves the others with the next sync",
+        "repository": f"for all who work in {memory.contents.get('repository')}, with the next sync",
+        "organisation": "for the whole organisation, with the next sync",
+    }
+    cli.answer({"id": memory.memory_id, "scope": scope}, f"{memory.memory_id} is {who[scope]}.")

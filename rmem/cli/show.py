@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..contents import own_contents
-from ..errors import NotFoundError
-from .cli_context import CliContext, memory_document
+from ..errors import MemoryAPIException, NotFoundError, RemanenceError
+from .cli_context import CliContext, memory_document, store_file
 from .completion_values import agents, ids
 from .options import check_one_format, command_options, filter_of, filter_options, table_options
 from .output import facts, moment, one_line, size, visible
 
 if TYPE_CHECKING:
+    from ..agents.types import MemoryStatistics
     from ..models import Memory
+
+
+_BAR = 30  # characters of the longest bar
 
 
 @click.command()
@@ -148,9 +152,7 @@ def stats(cli: CliContext, agent: str | None) -> None:
       rmem stats --agent agent-123
     """
     if agent is not None:
-        from .agents import show_agent
-
-        show_agent(cli, agent)
+        _show_agent(cli, agent)
         return
     with cli.brain_or_empty() as brain:
         held = brain.stats()
@@ -184,3 +186,76 @@ def _format_counts(counts: dict[str, int], most: int = 10) -> str:
     if len(counts) > most:
         lines.append(f"and {len(counts) - most:,} more")
     return "\n".join(lines) or "–"
+
+
+def _show_agent(cli: CliContext, name: str) -> None:
+    held = _statistics(cli, name)
+    if cli.json:
+        cli.document(held)
+    elif held["total_memories"]:
+        _print_agent(held, cli)
+    else:
+        with cli.brain_or_empty() as brain:
+            others = list(brain.stats()["by_agent"])
+        known = ", ".join(visible(other) for other in others[:10]) or "none"
+        cli.note(f"{visible(name)} has no memories in {visible(cli.address)}; agents there: {known}")
+
+
+def _statistics(cli: CliContext, name: str) -> MemoryStatistics:
+    """Return the statistics of an agent; a missing store counts as empty and is not created."""
+    from ..agents import AgentMemoryAPI, MemoryConfig
+
+    path = store_file(cli.address)
+    address = cli.address if path is None or path.exists() else ":memory:"
+    try:
+        with AgentMemoryAPI(MemoryConfig(ltm_config={"path": address})) as api:
+            return api.get_memory_statistics(name)
+    except MemoryAPIException as error:
+        if isinstance(error.__cause__, RemanenceError):
+            raise error.__cause__ from None  # its exit code is more specific
+        raise
+
+
+def _print_agent(statistics: MemoryStatistics, cli: CliContext) -> None:
+    packed = statistics["compression"]
+    facts(
+        [
+            ("agent", visible(statistics["agent_id"])),
+            ("memories", f"{statistics['total_memories']:,}"),
+            (
+                "types",
+                ", ".join(f"{visible(kind)} {n:,}" for kind, n in statistics["memory_type_distribution"].items()),
+            ),
+            ("steps", f"{statistics['first_step']:,} to {statistics['last_step']:,}"),
+            ("from", moment(statistics["oldest"])),
+            ("to", moment(statistics["newest"])),
+            ("importance", f"{statistics['average_importance']:.2f} on average"),
+            ("packed", _packing(packed["bytes_before"], packed["bytes_after"], packed["ratio"])),
+        ],
+        terminal=cli.is_terminal,
+    )
+    tiers = [
+        (tier, f"{number:,}", *(_size(packed["by_tier"].get(tier, {}).get(key)) for key in _SIZES))
+        for tier, number in statistics["tier_distribution"].items()
+    ]
+    _table(cli, ("TIER", "MEMORIES", "BEFORE PACKING", "AFTER"), tiers, right=(1, 2, 3))
+    bins = statistics["importance_histogram"]
+    most = max(bins.values())
+    bars = [(span, f"{number:,}", "█" * -(-number * _BAR // most)) for span, number in bins.items()]
+    _table(cli, ("IMPORTANCE", "MEMORIES", ""), bars, right=(1,))
+
+
+def _packing(before: int, after: int, ratio: float) -> str:
+    return f"{size(before)} in {size(after)}, {ratio:.1f} to 1" if before else "nothing"
+
+
+_SIZES = ("bytes_before", "bytes_after")
+
+
+def _size(count: int | None) -> str:
+    return size(count) if count else "–"
+
+
+def _table(cli: CliContext, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:
+    click.echo()
+    cli.table(columns, rows, right=right)

@@ -48,10 +48,10 @@ def login(cli: CliContext, url: str, token: str | None, workspace: str) -> None:
     keep(found, token)
     with cli.brain() as brain:
         brain.store.record(author(), "login", [None], origin=url, workspace=workspace)
-    if cli.json:
-        cli.document({"url": url, "workspace": workspace, "org": found.org, "member": found.member})
-    else:
-        click.echo(f"Sharing with {url}, workspace {workspace}, as {found.member or 'you'}. `rmem sync` does it now.")
+    cli.answer(
+        {"url": url, "workspace": workspace, "org": found.org, "member": found.member},
+        f"Sharing with {url}, workspace {workspace}, as {found.member or 'you'}. `rmem sync` does it now.",
+    )
 
 
 @click.command()
@@ -66,10 +66,7 @@ def logout(cli: CliContext) -> None:
     from ..team.login import drop
 
     known = drop()
-    if cli.json:
-        cli.document({"logged_out": known})
-    else:
-        click.echo("Logged out; the token was removed." if known else "There was no login.")
+    cli.answer({"logged_out": known}, "Logged out; the token was removed." if known else "There was no login.")
 
 
 @click.command()
@@ -86,14 +83,14 @@ def sync(cli: CliContext) -> None:
     """
     from ..errors import ConfigError
     from ..team.login import login as known
-    from ..team.sync import sync as meet
+    from ..team.sync import sync as run
 
     found = known()
     if found is None:
         raise ConfigError("there is no login; run `rmem login URL` first")
     _note_repository()
     with cli.brain() as brain, progress("Sharing") as bar:
-        done = meet(brain, *found, on_progress=bar)
+        done = run(brain, *found, on_progress=bar)
     if cli.json:
         counts = {"sent": done.sent, "received": done.received, "changed": done.changed}
         cli.document({**counts, "refused": done.refused})

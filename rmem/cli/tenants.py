@@ -397,7 +397,4 @@ def revoke_token(cli: CliContext, id: str, org: str, data: str | None) -> None:
     with control_of(cli, data) as (control, _):
         if not control.revoke_token(organization_of(control, org).id, id):
             raise InputError(f"there is no token {id!r}; `rmem token list` shows them", field="ID")
-    if cli.json:
-        cli.document({"revoked": id})
-    else:
-        click.echo(f"Revoked {id}")
+    cli.answer({"revoked": id}, f"Revoked {id}")

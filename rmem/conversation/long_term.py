@@ -4,6 +4,7 @@ Brain under a short key; and the experiences among them by their vectors."""
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -16,11 +17,12 @@ from ..embed import EmbedderSpec
 from ..embed.base import Vector
 from ..errors import EmbedderMismatchError
 from ..filters import Filter
+from ..forks import new_lock
 from ..kv.base import Entry, Hits, check_query
 from ..kv.records import RecordValues
 from ..models import Bookkeeping, Memory
-from ..stores.base import MemoryStore
-from .key_numbers import numbers_for
+from ..stores.base import MemoryStore, RecordStore
+from ..stores.capabilities import Counters
 
 PREFIXES = {"experience": "exp", "message": "msg", "tool_call": "tool", "summary": "sum"}
 KINDS = tuple(PREFIXES)
@@ -45,6 +47,25 @@ def importance_of(importance: object) -> float:
     return checks.share("importance", importance)
 
 
+class KeyCounters:
+    """Numbers for keys such as `exp_7`, each used once, also after deletions. For a store that ends with the process;
+    others count themselves, for all processes that share them."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._next: dict[str, int] = defaultdict(int)
+        self._lock = new_lock()
+
+    def next_number(self, stem: str) -> int:
+        """Return the next number after `stem` that no memory has or ever had."""
+        with self._lock:
+            number = self._next[stem]
+            while self._store.get(f"{stem}{number}") is not None:  # an id that a caller chose
+                number += 1
+            self._next[stem] = number + 1
+            return number
+
+
 class LongTermMemory(RecordValues):
     """All memories of an agent by key: `exp_0`, `msg_0`, `tool_0`, `sum_0` …. Its `search` compares words."""
 
@@ -53,7 +74,8 @@ class LongTermMemory(RecordValues):
     def __init__(self, brain: Brain, agent: str) -> None:
         super().__init__(brain.store, agent)
         self.brain = brain
-        self._numbers = numbers_for(brain.store)
+        store = brain.store
+        self._counters = store if isinstance(store, Counters) else KeyCounters(store)
 
     def _keep(self, memories: Sequence[Memory]) -> None:
         self.brain.keep(memories)
@@ -98,14 +120,12 @@ class LongTermMemory(RecordValues):
 
     def new_key(self, kind: str) -> str:
         prefix = PREFIXES[kind]
-        return f"{prefix}_{self._numbers.next_number(self.id_of(f'{prefix}_'))}"
+        return f"{prefix}_{self._counters.next_number(self.id_of(f'{prefix}_'))}"
 
     def existing_keys(self, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys that exist."""
         return {entry.key for entry in self._get_many(keys) if entry is not None}
 
     def memory(self, key: str) -> Memory | None:
-        """Return the memory of a key; None if there is none."""
         found = self.records.get(self.id_of(key))
         return found if found is not None and self._is_ours(found) else None
 

@@ -89,7 +89,6 @@ def blend(words: Vector, paths: tuple[int, ...], values: list[float]) -> Vector:
 
 
 def _sum_waves(paths: tuple[int, ...], values: list[float], size: int) -> Vector:
-    """Sum the waves of some numbers."""
     frequencies, phases, ones = _frequencies_of(paths, size)
     if max(values) > _LARGEST or min(values) < -_LARGEST:
         values = [max(-_LARGEST, min(value, _LARGEST)) for value in values]

@@ -44,7 +44,6 @@ class QuestionSet:
 
 
 def read(path: str | Path) -> QuestionSet:
-    """Read the questions and memories of a file."""
     found = QuestionSet([], [], [])
     for number, line in _lines(path):
         try:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..brain import Brain
     from ..models import Hits
 
-BASELINES = ("bm25", "rrf")
 MEASURES = ("r@1", "r@5", "r@10", "mrr", "any@5", "all@5")
 _HITS = 100  # per question
 _K1, _B, _RRF = 1.2, 0.75, 60

@@ -94,6 +94,17 @@ def seconds(time: str) -> float:
         return float(time)
 
 
+def document_of(answer: Any) -> Any:
+    """Convert an answer to what JSON can hold: named tuples by field, facts by `to_dict`, times in ISO format."""
+    if isinstance(answer, Fact):
+        return answer.to_dict()
+    if isinstance(answer, Change):
+        return {"time": iso(answer.time), "began": answer.began, "fact": answer.fact.to_dict()}
+    if hasattr(answer, "_asdict"):
+        return {name: document_of(value) for name, value in answer._asdict().items()}
+    return [document_of(one) for one in answer] if isinstance(answer, list | tuple) else answer
+
+
 class Neighbour(NamedTuple):
     """An entity or value, and the fact that connects it with the entity that was asked for."""
 

@@ -90,7 +90,6 @@ class FactReader:
         return set(self.store.filtered_rows(self._where or Filter()).seq.tolist())
 
     def knows_relation(self, relation: int) -> bool:
-        """Whether there is a fact with this relation."""
         after = None
         limit = 1 if self._where is None and self._sees is None else BATCH
         while batch := self.store.facts_about((), [relation], after=after, limit=limit):
@@ -108,7 +107,6 @@ class FactReader:
         return self.store.fact_edges(lambda seq, place: seq in inside and (sees is None or sees(place)))
 
     def count(self) -> int:
-        """Count the visible facts."""
         whole = self._where is None and self._sees is None
         return self.store.fact_count() if whole else int(self.edges().subject.size)
 

@@ -7,36 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..lazy_names import lazy_names
+
 _HOMES = {
-    "InMemoryStore": "memory",
-    "KeyedStore": "base",
-    "PostgresStore": "postgres",
-    "RedisStore": "redis",
-    "SqliteStore": "sqlite",
-    "VectorMemoryStore": "vector",
+    "InMemoryStore": "kv.memory",
+    "KeyedStore": "kv.base",
+    "PostgresStore": "kv.postgres",
+    "RedisStore": "kv.redis",
+    "SqliteStore": "kv.sqlite",
+    "VectorMemoryStore": "kv.vector",
 }
 
-__all__ = ["InMemoryStore", "KeyedStore", "PostgresStore", "RedisStore", "SqliteStore", "VectorMemoryStore"]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
-    from .base import KeyedStore
-    from .memory import InMemoryStore
-    from .postgres import PostgresStore
-    from .redis import RedisStore
-    from .sqlite import SqliteStore
-    from .vector import VectorMemoryStore
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'rmem.kv' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"rmem.kv.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    from .base import KeyedStore as KeyedStore
+    from .memory import InMemoryStore as InMemoryStore
+    from .postgres import PostgresStore as PostgresStore
+    from .redis import RedisStore as RedisStore
+    from .sqlite import SqliteStore as SqliteStore
+    from .vector import VectorMemoryStore as VectorMemoryStore
+else:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

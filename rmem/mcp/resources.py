@@ -21,7 +21,6 @@ _TITLE = 100  # characters
 
 
 def resources(server: MCPServer[Any], calls: CallRunner) -> None:
-    """Register all resources."""
     reading = calls.run_read
 
     @server.resource(

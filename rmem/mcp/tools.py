@@ -44,7 +44,6 @@ Register = Callable[[str], Callable[[Any], Any]]
 
 
 def tools(server: MCPServer[Any], calls: CallRunner) -> None:
-    """Register all tools."""
     _add_search_tools(_registrar(server, calls.run_read, READS), calls)
     _add_lookup_tools(_registrar(server, calls.run_read, READS), calls)
     _add_fact_tools(_registrar(server, calls.run_read, READS), calls)
@@ -280,8 +279,8 @@ def _state_fact(graph: Graph, caller: McpCaller, place: Place, names: list[str],
         if known.trust == "stated" and start in (None, known.valid_from):
             return known
     repository = place.id if isinstance(place, Repository) else place
-    reach = "personal" if repository is None else caller.scope
-    tags = {"state": CURRENT, "scope": reach} | ({} if repository is None else {"repository": repository})
+    scope = "personal" if repository is None else caller.scope
+    tags = {"state": CURRENT, "scope": scope} | ({} if repository is None else {"repository": repository})
     audience_ = audience(caller.scope, repository, caller.team.author)
     return graph.add(subject, relation, object, since=start, tags=tags, place=audience_)
 
@@ -338,7 +337,8 @@ def _add_write_tools(tool: Register, calls: CallRunner) -> None:
             else:
                 note.repository = place
             memory = caller.team.remember(note)
-            answer = {"id": memory.memory_id, "count": int(memory.contents.get("count", 1)), "scope": note.reach}
+            count = int(memory.contents.get("count", 1))
+            answer = {"id": memory.memory_id, "count": count, "scope": note.effective_scope}
             return answer if note.repository is None else {**answer, "repository": note.repository}
 
     @tool("Say whether a memory helped")

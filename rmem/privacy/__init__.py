@@ -5,28 +5,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["ACTIONS", "KINDS", "Finding", "PrivacyPolicy", "policy_of", "scan"]
+from ..lazy_names import lazy_names
 
 _HOMES = {
-    "ACTIONS": "policy",
-    "Finding": "findings",
-    "KINDS": "findings",
-    "PrivacyPolicy": "policy",
-    "policy_of": "choice",
-    "scan": "scanner",
+    "ACTIONS": "privacy.policy",
+    "Finding": "privacy.findings",
+    "KINDS": "privacy.findings",
+    "PrivacyPolicy": "privacy.policy",
+    "policy_of": "privacy.choice",
+    "scan": "privacy.scanner",
 }
 
+__all__ = [*_HOMES]
+
 if TYPE_CHECKING:
-    from .choice import policy_of
-    from .findings import KINDS, Finding
-    from .policy import ACTIONS, PrivacyPolicy
-    from .scanner import scan
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'rmem.privacy' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"rmem.privacy.{home}"), name)
+    from .choice import policy_of as policy_of
+    from .findings import KINDS as KINDS
+    from .findings import Finding as Finding
+    from .policy import ACTIONS as ACTIONS
+    from .policy import PrivacyPolicy as PrivacyPolicy
+    from .scanner import scan as scan
+else:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

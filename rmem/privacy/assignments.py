@@ -15,8 +15,8 @@ from .plausibility import (
     is_password,
     is_placeholder,
     is_random,
+    is_test_password,
     is_token,
-    is_trial,
     is_wordy,
 )
 
@@ -260,7 +260,7 @@ def _is_plain_word(value: str) -> bool:
     """Return whether an unquoted word is a value, and not a name, a label or a placeholder."""
     if value[0].isupper() and value.isalpha() and not value.isupper():
         return False
-    return not is_placeholder(value) and (is_trial(value) or not (is_name(value) and _PLACE.search(value)))
+    return not is_placeholder(value) and (is_test_password(value) or not (is_name(value) and _PLACE.search(value)))
 
 
 def _is_field(pair: re.Match[str]) -> bool:
@@ -378,7 +378,7 @@ def _find_value(text: str, key: re.Match[str], chosen: bool) -> Finding | None:
 def _names_itself(text: str, end: int, value: str) -> bool:
     """Return whether a value is the name before it, or the last words of it."""
     value = value.rpartition(":")[2]  # iam:ChangePassword
-    if len(value) < _LEAST_NAME or not value.isidentifier() or is_trial(value):
+    if len(value) < _LEAST_NAME or not value.isidentifier() or is_test_password(value):
         return False
     name = text[max(0, end - 60) : end].lower().replace("_", "")
     return name.endswith(value.lower().replace("_", "")) and value.lower() not in _CHOSEN_WORDS

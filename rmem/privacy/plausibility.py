@@ -39,7 +39,7 @@ _WORDS = frozenset(
     sha1 sha256 sha512 ed25519 function undefined symbol deleted client-id client_id x-oauth-basic""".split()
 )
 _NAMES_ITSELF = re.compile(r"pass(?:word|wd|phrase)?|pwd|(?:private|public)_?key|value\d", re.I)
-_TRIAL = re.compile(
+_TEST_PASSWORD = re.compile(
     r"(?:this|is|my|the|some|test|super|secret|very|strong|good|bad|wrong|root|dev)+pass(?:word|wd)?[0-9]*"
 )
 """Passwords of people who try something. `newpassword` and the like are names of fields."""
@@ -149,7 +149,7 @@ def is_password(value: str, *, quoted: bool) -> bool:
     if _SELECTOR.fullmatch(value) or (
         _NAMES_ITSELF.search(value)
         and (_SLUG.fullmatch(value) or _VARIABLE.fullmatch(value))
-        and not (quoted and is_trial(value))
+        and not (quoted and is_test_password(value))
         and not _NUMBERED.fullmatch(value)
     ):
         return False
@@ -203,9 +203,9 @@ def is_public_key(value: str) -> bool:
     )
 
 
-def is_trial(value: str) -> bool:
+def is_test_password(value: str) -> bool:
     """Return whether it is a password of somebody who tries something: `thisismypassword`."""
-    return _TRIAL.fullmatch(value) is not None
+    return _TEST_PASSWORD.fullmatch(value) is not None
 
 
 def is_name(value: str) -> bool:

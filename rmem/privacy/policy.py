@@ -145,7 +145,6 @@ class PrivacyPolicy:
             return None
 
     def replacement(self, finding: Finding, value: str, field: str) -> str:
-        """Return the replacement of a value."""
         action, kind = self.actions[finding.kind], finding.kind
         if action == "block":
             raise PrivacyError(

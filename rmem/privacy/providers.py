@@ -1,5 +1,6 @@
-"""Detect keys by their form: the rules of gitleaks for tokens (`data/gitleaks.tsv`, made by `go_patterns`) and ours for
-the rest (`data/tokens.tsv`), each with keywords that a text must hold before its pattern is tried."""
+"""Detect keys by their form: the rules of gitleaks for tokens (`data/gitleaks.tsv`, made by
+`rmem_bench.privacy.go_patterns`) and ours for the rest (`data/tokens.tsv`), each with keywords that a text must hold
+before its pattern is tried."""
 
 from __future__ import annotations
 

@@ -32,7 +32,6 @@ from .routes import graph as of_graph
 from .routes import histogram as of_histogram
 from .routes import maintenance as of_maintenance
 from .routes import memories as of_memories
-from .routes import repositories as of_repositories
 from .routes import service as of_service
 from .routes import sync as of_sync
 from .routes import tables as of_tables
@@ -67,7 +66,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     of_audit.router,
     of_export.router,
     of_sync.router,
-    of_repositories.router,
     of_coding.router,
     of_mcp.router,
     of_datasets.router,

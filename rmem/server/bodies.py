@@ -34,12 +34,10 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 
 
 def to_json(document: object) -> bytes:
-    """Encode a document as JSON."""
     return _encode(document).encode()
 
 
 def parse_json(given: bytes) -> Any:
-    """Parse the JSON of a body."""
     try:
         return json.loads(given, parse_constant=_no_number)
     except InputError:

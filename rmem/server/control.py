@@ -314,14 +314,12 @@ class Control(Forking):
         return min((MAIN, *self._servers), key=lambda server: used.get(server, 0))
 
     def placement(self, workspace: str) -> Placement:
-        """Return where a workspace is, by its id."""
         columns = (PLACEMENTS.c.server, PLACEMENTS.c.moves, PLACEMENTS.c.moving_to, PLACEMENTS.c.left)
         with self.reading() as link:
             row = link.execute(sa.select(*columns).where(PLACEMENTS.c.workspace == workspace)).first()
         return Placement() if row is None else Placement(*row)
 
     def place(self, org: str, workspace: str, placed: Placement) -> None:
-        """Set where a workspace is."""
         values = asdict(placed)
         with self.writing() as link:
             before = link.execute(sa.select(PLACEMENTS.c.moves).filter_by(workspace=workspace)).scalar()

@@ -57,7 +57,6 @@ class Copy:
     lock: Lock = field(default_factory=Lock)
 
     def path(self, key: str) -> Path:
-        """Return the file of an object."""
         if not _KEY.match(key) or ".." in key.split("/"):
             raise HTTPException(400, "the name of an object must be a plain path")
         return self.folder / key

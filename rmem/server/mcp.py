@@ -61,8 +61,8 @@ async def speak(request: Request, access: Reader) -> Response:
     the role WRITE. `X-Rmem-Repository` names the repository that the client works in."""
     if not request.headers.get("content-type", "").lower().startswith("application/json"):
         raise HTTPException(400, "the body must be JSON, with Content-Type: application/json")
-    door: McpApp = request.app.state.mcp
-    return _McpResponse(await door.get_manager(), access)
+    mcp_app: McpApp = request.app.state.mcp
+    return _McpResponse(await mcp_app.get_manager(), access)
 
 
 class _McpResponse(Response):

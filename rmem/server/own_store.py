@@ -3,18 +3,14 @@ folder."""
 
 from __future__ import annotations
 
-import signal
 import socket
 from dataclasses import replace
 from pathlib import Path
 
-import uvicorn
-
 from .. import config
 from .app import FIRST, create_app
-from .connections import BoundedProtocol
 from .control import Role
-from .serve import Ending, share_one_heap
+from .serve import server_of, share_one_heap
 from .service import Service
 from .settings import ServerSettings
 
@@ -42,18 +38,8 @@ def invite_owner(service: Service, code: str | None = None) -> str:
 def serve_own(settings: ServerSettings, listening: socket.socket, code: str) -> None:
     """Serve on a socket that listens already until Ctrl-C or SIGTERM; `code` logs in once."""
     share_one_heap()
-    app = create_app(replace(settings, port=listening.getsockname()[1]))
-    options = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        ws="none",
-        timeout_graceful_shutdown=1,
-        http=BoundedProtocol.with_settings(settings),
-    )
-    server = Ending(options)
-    signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
+    chosen = replace(settings, port=listening.getsockname()[1], shutdown_seconds=1)
+    app = create_app(chosen)
+    server = server_of(app, chosen)
     invite_owner(app.state.service, code)
     server.run(sockets=[listening])

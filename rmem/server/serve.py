@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import uvicorn
+from fastapi import FastAPI
 
 from ..errors import ConfigError
 from .app import create_app
@@ -59,6 +60,12 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
     share_one_heap()
     sys.setswitchinterval(_SWITCH)
     app = create_app(settings, on_first_token=on_first_token)
+    allow_connections(settings.connections)
+    server_of(app, settings).run()
+
+
+def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
+    """Make a server that ends by SIGTERM."""
     options = uvicorn.Config(
         app,
         host=settings.host,
@@ -73,14 +80,13 @@ def serve(settings: ServerSettings, *, on_first_token: Callable[[str], None] | N
         http=BoundedProtocol.with_settings(settings),
         proxy_headers=settings.behind_proxy,
     )
-    server = Ending(options)
+    server = _Server(options)
     # Before uvicorn takes it over, and when it raises it again after all is done: an end like any other.
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
-    allow_connections(settings.connections)
-    server.run()
+    return server
 
 
-class Ending(uvicorn.Server):
+class _Server(uvicorn.Server):
     """Stops on request, whatever still runs: acknowledged writes are on disk."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -57,7 +57,6 @@ def open_sql(address: str | Path, **options: Any) -> SqlRecords:
 
 
 def open_postgres(address: str, **options: Any) -> PostgresRecordStore:
-    """Open a PostgreSQL database."""
     require("postgres", "PostgreSQL")
     from .sql.postgres import PostgresRecordStore
 
@@ -77,7 +76,6 @@ def sqlite_path(address: str | Path) -> Path:
 
 
 def is_postgres(address: str | Path) -> bool:
-    """Whether an address is that of a PostgreSQL database."""
     scheme, separator, _ = str(address).partition("://")
     return bool(separator) and scheme.partition("+")[0] in ("postgresql", "postgres")
 

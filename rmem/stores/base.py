@@ -58,8 +58,6 @@ class MemoryStore(ABC, Generic[T]):
 
 @dataclass(slots=True)
 class StoreStats:
-    """Statistics of a store."""
-
     memories: int
     by_agent: dict[str, int] = field(default_factory=dict)
     by_type: dict[str, int] = field(default_factory=dict)

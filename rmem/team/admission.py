@@ -27,7 +27,7 @@ from .exchange import (
     source_key,
 )
 from .notes import CLAIMED, MOST_SOURCES, is_shared
-from .validation import mended_contents
+from .validation import repaired_contents
 from .versions import FORGET, KEY, REMOVED, audience_detail, removal_of, version_of
 
 
@@ -119,7 +119,7 @@ def _admit_memory(brain: Brain, sent: Document, by: Sender, done: AdmissionResul
 def _merge_sent(known: Document, sent: Document, by: Sender, *, owned: bool) -> Document:
     """Merge a sent document into the known one: all of it if the sender owns it, else only that they learned it too and
     what supersedes it."""
-    known = {**known, "contents": mended_contents(known["contents"])}
+    known = {**known, "contents": repaired_contents(known["contents"])}
     old = known["contents"].get("sources", ())
     brought = {**sent, "author": known["author"], "contents": _attribute_sources(sent["contents"], old, by)}
     both = merge(known, brought)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..doctor import CheckResult
 from . import daemon_client, outage, paths, spool
 
 _LATE = 600.0  # seconds; where all is well an event waits for less than one
@@ -31,15 +30,6 @@ def report() -> dict[str, Any]:
         reason = spool.reason_of(newest) or None
         found["set_aside"] = {"count": len(unusable), "folder": str(newest.parent), "newest_reason": reason}
     return found
-
-
-def findings() -> list[CheckResult]:
-    """Return the report for `rmem doctor`; empty without a team memory."""
-    if not _is_used():
-        return []
-    backlog = report()
-    wrong = problems(backlog)
-    return [CheckResult("events", not wrong, "; ".join([f"waiting: {summary(backlog)}", *wrong]))]
 
 
 def summary(backlog: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from .memory import TeamMemory
 from .notes import Experience
 from .outcomes import has_failed, headline
 from .sessions import Sessions, SessionState
-from .tool_output import essence
+from .tool_output import excerpt
 
 Place = Repository | str | None
 BAR = 0.5
@@ -62,7 +62,7 @@ def reads_like_work(prompt: str) -> bool:
 
 def question_of_failure(command: str, output: str) -> str:
     """Build the question for a failed command: the line that names the error, then the lines that say more."""
-    return f"{headline(output)}\n{essence(output, 1500)}\n{command}"
+    return f"{headline(output)}\n{excerpt(output, 1500)}\n{command}"
 
 
 class Rated(Protocol):

@@ -4,7 +4,9 @@ Everything passes the privacy policy of the Brain, the state of sessions too."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +16,6 @@ from ..brain import Brain
 from ..errors import RemanenceError
 from ..privacy import PrivacyPolicy
 from . import known_repositories
-from .committed_files import committed_text, working_text
 from .dialects.payloads import event_id
 from .error_fixes import (
     Change,
@@ -35,17 +36,19 @@ from .memory import TeamMemory
 from .notes import Note
 from .outcomes import has_failed, headline
 from .private_text import public
-from .prompts import PLANS, is_request, plan_of, sayings, step_of
+from .prompts import PLANS, is_request, plan_of, statements, step_of
 from .repository_file import settings_of
 from .review import pending_note
 from .sessions import Sessions, SessionState
 from .shell_edits import shell_edits
-from .tool_output import essence, signature
+from .tool_output import excerpt, signature
 
 _LONG_PROMPT, _LONG_ERROR, _LONG_FIX = 2000, 1200, 1500
 _PATIENCE, _PAUSE = 2.0, 0.05  # seconds to wait for the exit code in a transcript; between two reads
 _TEXT_FIELDS = ("prompt", "command", "output", "message", "input")
 _MANY_FILES, _MANY_REQUESTS = 15, 5
+_GIT_SECONDS = 2.0  # after which git is given up
+_LARGEST_FILE = 1 << 20  # bytes
 _ABANDONED = 12 * 3600.0  # seconds after which a session that never ended is over
 _WORTH_KEEPING = re.compile(
     r"\b(?:pytest|tox|nox|unittest|jest|vitest|mocha|playwright|cypress|go test|go build|go vet|cargo|mvn|gradle|make|"
@@ -124,10 +127,10 @@ class Capture:
                 state.requests = [*state.requests, prompt][-_MANY_REQUESTS:]
             else:
                 state.task = prompt
-        for saying in sayings(prompt):
-            weight = 0.8 if saying.kind == "preference" else 0.7
-            note = _note(event, team, saying.text, saying.kind, importance=weight).at(where)
-            self._keep(note if saying.sure else pending_note(note), team)
+        for statement in statements(prompt):
+            weight = 0.8 if statement.kind == "preference" else 0.7
+            note = _note(event, team, statement.text, statement.kind, importance=weight).at(where)
+            self._keep(note if statement.sure else pending_note(note), team)
 
     # Tools
 
@@ -153,7 +156,7 @@ class Capture:
 
     def _ran(self, event: Event, state: SessionState, team: TeamMemory, where: Repository | None) -> None:
         failed = has_failed(event.command, event.output, event.failed)
-        lines = essence(event.output, _LONG_ERROR)
+        lines = excerpt(event.output, _LONG_ERROR)
         key = command_key(event.command, event.cwd, str(where.root) if where else "")
         output = {"command": event.command[:300], "failed": failed, "output": lines[-600:], "time": event.time}
         state.note_output({**output, "key": key})
@@ -165,7 +168,7 @@ class Capture:
         for fixed in fixed_by(key, state.failures):
             self._keep_fix(event, fixed, state, team, where)
         if lines:
-            self._keep_output(event, key, essence(event.output, 400), team, where, failed=False)
+            self._keep_output(event, key, excerpt(event.output, 400), team, where, failed=False)
 
     def _note_failure(self, key: str, lines: str, event: Event, state: SessionState) -> None:
         name = headline(event.output)
@@ -295,11 +298,32 @@ def _note_edit(state: SessionState, path: str, change: Change, when: float, wher
     net = change.net
     if (change.is_whole or change.is_unknown) and where is not None and state.failures:
         # What was there before is in the last commit.
-        net = token_hash(working_text(where.root, path)) if change.is_unknown else net
+        net = token_hash(_working_text(where.root, path)) if change.is_unknown else net
         before = [edit.get("net", 0) for edit in state.edits if edit["file"] == path]
-        net -= token_hash(committed_text(where.root, path)) + sum(before)
+        net -= token_hash(_committed_text(where.root, path)) + sum(before)
     edit = {"file": path, "time": when, "change": change.text, "net": net}
     state.note_edit({**edit, "for": belongs_to(path, state.failures)})
+
+
+def _committed_text(root: Path, name: str) -> str:
+    """Return the text of a file in HEAD; empty if it is not there, or large, or not on this machine."""
+    # A clone without its contents must not fetch them now.
+    env = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", "-C", os.fspath(root), "cat-file", "blob", f"HEAD:{name}"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, env=env, check=False)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 and len(done.stdout) <= _LARGEST_FILE else ""
+
+
+def _working_text(root: Path, name: str) -> str:
+    """Return the text of a file as it is now; empty if it is not there or large."""
+    try:
+        path = root / name
+        return path.read_text(errors="replace") if path.stat().st_size <= _LARGEST_FILE else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:
@@ -311,7 +335,6 @@ def _clean_value(policy: PrivacyPolicy, value: Any) -> Any:
 
 
 def _note(event: Event, team: TeamMemory, text: str, kind: str, **more: Any) -> Note:
-    """Build a note from an event."""
     return Note(text, kind, author=team.author, agent=event.agent, session=event.session, when=event.time, **more)
 
 

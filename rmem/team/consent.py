@@ -9,14 +9,14 @@ from ..old_names import REPOSITORY_FILES
 
 
 def may_capture(cwd: str) -> bool:
-    return _wish(cwd, "capture")
+    return _allows(cwd, "capture")
 
 
 def may_recall(cwd: str) -> bool:
-    return _wish(cwd, "recall")
+    return _allows(cwd, "recall")
 
 
-def _wish(cwd: str, name: str) -> bool:
+def _allows(cwd: str, name: str) -> bool:
     """Return what the repository's file says. A file that cannot be read means no."""
     if not cwd:
         return True

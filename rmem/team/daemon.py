@@ -26,7 +26,7 @@ _IDLE = 900.0  # seconds without an event after which a daemon ends
 _PAUSE = 0.25  # seconds between two looks into the spool
 _BATCH = 200
 _BRIEFING = 1.0  # seconds that the first session has to ask for its briefing
-_MEETING = 60.0  # seconds between two meetings with the team's memory
+_SYNC_PAUSE = 60.0  # seconds between two syncs with the team's server
 _LONGEST_OUTAGE = 6 * 3600.0
 """Seconds of failing after which a daemon ends: the next hook starts one with the version and environment of its own,
 which may be what was missing."""
@@ -95,7 +95,7 @@ class Daemon:
                 self._processor.share()
             except Exception as error:  # share() logs its own errors; others must not end this thread
                 note(f"daemon: not shared: {type(error).__name__}: {error}")
-            self._processor.wants_sharing.wait(_MEETING)
+            self._processor.wants_sharing.wait(_SYNC_PAUSE)
 
     def _warm_up(self) -> None:
         """Load what the first prompt needs, after the first session got its briefing."""
@@ -111,8 +111,8 @@ class Daemon:
         trouble = ""
         while True:
             try:
-                line, _ = listening.accept()
-                threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+                connection, _ = listening.accept()
+                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
                 trouble = ""
             except (OSError, RuntimeError) as error:
                 if self._over.is_set() or listening.fileno() < 0:
@@ -122,12 +122,12 @@ class Daemon:
                     note(f"daemon: a hook was not heard: {type(error).__name__}: {error}")
                 self._over.wait(_PAUSE)
 
-    def _answer(self, line: socket.socket) -> None:
+    def _answer(self, connection: socket.socket) -> None:
         self._busy = time.monotonic()
-        with line:
+        with connection:
             try:
-                line.settimeout(5)
-                request = read_all(line)
+                connection.settimeout(5)
+                request = read_all(connection)
                 if request == END:
                     self._over.set()
                     return
@@ -138,12 +138,12 @@ class Daemon:
                 event = Event.from_json(request.decode("utf-8", "surrogatepass"))
                 if not self._is_warm:
                     with suppress(OSError):  # the hook has given up waiting; the next prompt gets the answer
-                        line.sendall(STARTING)
+                        connection.sendall(STARTING)
                 self._is_ready.wait()
                 context = self._processor.answer(event)
                 self._has_answered.set()
                 with suppress(OSError):
-                    line.sendall(context.encode("utf-8", "replace"))
+                    connection.sendall(context.encode("utf-8", "replace"))
             except Exception as error:  # one question must not end the daemon; the hook gets an empty answer
                 note(f"daemon: {type(error).__name__}: {error}")
 

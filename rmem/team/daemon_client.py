@@ -148,22 +148,22 @@ def _exchange(request: bytes, patience: float, starting: float = 0.0) -> bytes:
     import socket
 
     check_system()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.settimeout(patience)
-        line.connect(os.fspath(paths.socket()))
-        line.sendall(request)
-        line.shutdown(socket.SHUT_WR)
-        first = line.recv(1)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(patience)
+        connection.connect(os.fspath(paths.socket()))
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        first = connection.recv(1)
         if first == STARTING:
-            line.settimeout(max(patience, starting - time.monotonic()))
+            connection.settimeout(max(patience, starting - time.monotonic()))
             first = b""
-        return first + read_all(line)
+        return first + read_all(connection)
 
 
-def read_all(line: socket.socket) -> bytes:
+def read_all(connection: socket.socket) -> bytes:
     """Read until EOF."""
     parts, size = [], 0
-    while chunk := line.recv(1 << 16):
+    while chunk := connection.recv(1 << 16):
         parts.append(chunk)
         size += len(chunk)
         if size > _LARGEST:

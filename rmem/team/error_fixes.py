@@ -80,7 +80,6 @@ def command_key(command: str, cwd: str = "", root: str = "") -> str:
 
 
 def failing_tests(output: str) -> list[str]:
-    """Return the names of the failed tests in an output."""
     return list(dict.fromkeys(first or other for first, other in _FAILED_TEST.findall(output)))[:_MANY_NAMES]
 
 
@@ -168,7 +167,6 @@ class Change(NamedTuple):
 
     @classmethod
     def joined(cls, changes: Iterable[Change]) -> Change:
-        """Join the changes of one edit."""
         made = list(changes)
         text = "; ".join(dict.fromkeys(filter(None, (change.text for change in made))))
         return cls(text, sum(change.net for change in made) % _HASHES, any(change.is_whole for change in made))

@@ -273,9 +273,9 @@ class EventProcessor:
             found = login()
             memory = self._open_unless_failing() if found is not None else None
             if found is not None and memory is not None:
-                sync(memory.brain, *found, attempts=1)  # the next meeting is the next attempt
+                sync(memory.brain, *found, attempts=1)  # the next sync is the next attempt
             self._trouble = ""
-        except Exception as error:  # of whatever kind: the next meeting may succeed
+        except Exception as error:  # of whatever kind: the next sync may succeed
             if str(error) != self._trouble:
                 self._trouble = str(error)
                 note(f"daemon: not shared: {_headline(error)}")

@@ -27,8 +27,6 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 class EventKind(StrEnum):
-    """The kinds of events that are captured."""
-
     SESSION_START = "session start"
     PROMPT = "prompt"
     TOOL = "tool"

@@ -27,7 +27,7 @@ from ..stores.base import Edited
 from ..stores.capabilities import AuditLog
 from .memory import cleaned_for
 from .notes import CLAIMED, CURRENT, FOREIGN, KINDS, MOST_SOURCES, SUPERSEDED, is_shared
-from .validation import check, mended_contents, sound
+from .validation import check, repaired_contents, sound
 from .versions import (
     CHANGES,
     KEY,
@@ -288,7 +288,7 @@ def apply_document(
             return None
         else:
             before = document(known)
-            before["contents"] = mended_contents(before["contents"])
+            before["contents"] = repaired_contents(before["contents"])
             both = merge(before, sent) if sent["id"] in pending else accept(before, sent)
             wanted = {**both, "author": sent["author"]}
             if wanted == document(known):

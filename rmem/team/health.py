@@ -110,7 +110,8 @@ def findings(report: dict[str, Any]) -> list[CheckResult]:
     found = [agent_finding(entry) for entry in wired]
     if not (config.home() / "team").is_dir():
         return found
-    found += backlog.findings()
+    wrong = backlog.problems(report)
+    found.append(CheckResult("events", not wrong, "; ".join([f"waiting: {backlog.summary(report)}", *wrong])))
     if report["memory"]["server"]:
         found.append(_sync_finding(report))
     last = report["last_capture"] or {}

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -13,7 +15,6 @@ from urllib.parse import unquote
 from .. import config
 from ..old_names import REPOSITORY_FILES
 from . import git_config
-from .ssh_config import host_of
 
 # A host of one letter is a drive.
 _SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>\[[^\]/]+\]|[^:/\[]{2,}):/*(?P<path>[^/].*)$")
@@ -35,6 +36,7 @@ _BITBUCKET_SERVER = re.compile(r"(?:(?:bitbucket|stash)/)?scm/(?=[^/]+/[^/]+\Z)"
 _FORGES = (*_ALIASES.values(), "codeberg.org", _AZURE)
 """Hosts whose addresses are never rewritten: `insteadOf` names a mirror or proxy of them, which others do not use."""
 _LONGEST = 1 << 20  # bytes of a file of git that are read
+_SSH_SECONDS = 5.0  # after which ssh is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,6 @@ class Repository:
 
 
 def repository(path: str | Path) -> Repository | None:
-    """Return the repository of a folder or file, or None."""
     found = _find(path)
     return None if found is None else _read(*found)
 
@@ -209,7 +210,27 @@ def _shared_id(address: str) -> str:
         host, path, is_ssh = short["host"], short["path"], True
     else:
         return local_id(Path(url))
-    return _canonical_id(host_of(host) if is_ssh else host, path)
+    return _canonical_id(_host_behind(host) if is_ssh else host, path)
+
+
+def _host_behind(name: str) -> str:
+    """Return the host name for a Host alias of ~/.ssh/config; the name itself if there is no alias, or no ssh."""
+    config = Path.home() / ".ssh" / "config"
+    try:
+        return _ask_ssh(name, str(config), config.stat().st_mtime_ns)
+    except OSError:
+        return name
+
+
+@lru_cache(maxsize=256)
+def _ask_ssh(name: str, config: str, changed: int) -> str:
+    command = ["ssh", "-G", "-T", "-F", config, "--", name]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SSH_SECONDS, check=False)
+    except (ValueError, subprocess.SubprocessError):
+        return name
+    lines = (line.partition(" ") for line in done.stdout.splitlines())
+    return next((value for word, _, value in lines if word == "hostname" and value), name)
 
 
 def _canonical_id(host: str, path: str) -> str:

@@ -27,7 +27,6 @@ def token_file() -> Path:
 
 
 def login() -> tuple[Login, str] | None:
-    """Return the login and its token, or None."""
     try:
         saved = json.loads(paths.login().read_text(encoding="utf-8"))
         token = token_file().read_text(encoding="utf-8").strip()

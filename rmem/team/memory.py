@@ -35,7 +35,7 @@ from .notes import (
 from .relevance import relevances
 from .similarity import NoteFeatures, says_the_same
 from .staleness import staleness
-from .validation import mended_contents, sound
+from .validation import repaired_contents, sound
 from .versions import KEY as VERSION
 from .versions import audience_detail, removal_of, version_of
 
@@ -103,7 +103,7 @@ class TeamMemory:
             place=note.audience,
             importance=note.importance,
             when=when,
-            tags={"state": note.state, "scope": note.reach},
+            tags={"state": note.state, "scope": note.effective_scope},
             metadata=body,
         )
         return cleaned_for(self.brain, memory, [note.author])
@@ -113,9 +113,9 @@ class TeamMemory:
         if note.key or note.supersedes:
             return None
         where = Filter(type=(note.kind,), place=(note.audience,), tags={"state": note.state})
-        saying = NoteFeatures.of(note.text)
+        features = NoteFeatures.of(note.text)
         for hit in self._search(note.text, _CLOSEST, where, mode="lexical"):
-            if says_the_same(saying, NoteFeatures.of(hit.memory.text)):
+            if says_the_same(features, NoteFeatures.of(hit.memory.text)):
                 return hit.memory
         return None
 
@@ -123,9 +123,9 @@ class TeamMemory:
         """What learning a note makes of the memory with its id, or of one that says the same."""
         detail = {"agent": note.agent, "session": note.session}
         if known is None:
-            new = {**detail, "kind": note.kind, "scope": note.reach}
+            new = {**detail, "kind": note.kind, "scope": note.effective_scope}
             return self._record_edit(fresh.copied(), "remember", **new) if key == note.id else None
-        body = mended_contents(known.contents)
+        body = repaired_contents(known.contents)
         source = fresh.contents["sources"][0]
         sources = body.get("sources", [])
         if any(all(source.get(name) == before.get(name) for name in _MOMENT) for before in sources):
@@ -146,7 +146,7 @@ class TeamMemory:
         def apply(old: Memory | None) -> Edited:
             if old is None:
                 raise NotFoundError(memory_id)
-            old.contents = {**mended_contents(old.contents), "valid_until": when, "superseded_by": successor}
+            old.contents = {**repaired_contents(old.contents), "valid_until": when, "superseded_by": successor}
             old.tags = {**old.tags, "state": SUPERSEDED}
             return self._record_edit(_next_version(old), "supersede", by=successor)
 
@@ -254,7 +254,7 @@ class TeamMemory:
             if words != known.text:
                 known.contents = add_earlier_text(known.contents, known.text, time.time())
             known.text = words
-            known.contents = {**mended_contents(known.contents), "text": words}
+            known.contents = {**repaired_contents(known.contents), "text": words}
             made = _next_version(known)
             made.contents["reworded"] = version_of(made.contents)
             return self._record_edit(made, "reword")
@@ -282,7 +282,7 @@ class TeamMemory:
                 raise NotFoundError(memory_id)
             if "reason" not in known.contents:
                 known.text = f"{known.text}\nWhy: {reason}"
-                known.contents = {**mended_contents(known.contents), "text": known.text, "reason": reason}
+                known.contents = {**repaired_contents(known.contents), "text": known.text, "reason": reason}
                 _next_version(known).contents["reworded"] = version_of(known.contents)
             return self._record_edit(known, "reword", **detail)
 
@@ -384,7 +384,7 @@ class TeamMemory:
             known.place = audience(scope, repository, self.author)
             known.tags = {**known.tags, "scope": scope}
             known.contents = {
-                **drop_earlier_texts(mended_contents(known.contents)),
+                **drop_earlier_texts(repaired_contents(known.contents)),
                 "scope": scope,
                 "shared_at": time.time(),
             }

@@ -76,7 +76,7 @@ class Note:
         checks.one_of("scope", self.scope, SCOPES)
 
     @property
-    def reach(self) -> str:
+    def effective_scope(self) -> str:
         """Return the effective scope: personal outside a repository."""
         return "personal" if self.scope == "repository" and self.repository is None else self.scope
 
@@ -113,7 +113,6 @@ class Note:
         return {key: value for key, value in fields.items() if value is not None}
 
     def contents(self, when: float) -> dict[str, Any]:
-        """Return the contents of the memory."""
         fields = {
             "repository": self.repository,
             "branch": self.branch,
@@ -122,7 +121,7 @@ class Note:
             "error": self.error,
             "fix": self.fix,
             "command": self.command,
-            "scope": self.reach,
+            "scope": self.effective_scope,
             "count": 1,
             "sources": [self.source(when)],
             "valid_from": when,

@@ -24,7 +24,7 @@ _ASKING = frozenset("grep egrep fgrep rg ag diff cmp test [ pgrep which".split()
 _SEPARATOR = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
 _PIPE = re.compile(r"(?<!\|)\|(?!\|)&?")
 _ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+|(?:sudo|time|env|exec|nohup|command)\s+|timeout\s+\S+\s+)+")
-_UNHEARD = re.compile(r"\|\|\s*(?:true|:|echo\b.*|exit 0)\s*$|;\s*(?:true|:|echo\b[^;&|]*)\s*$")
+_IGNORED_FAILURE = re.compile(r"\|\|\s*(?:true|:|echo\b.*|exit 0)\s*$|;\s*(?:true|:|echo\b[^;&|]*)\s*$")
 
 _NAME = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failure|Fault|Interrupt|Exit|Warning)"
 _RAISED = re.compile(
@@ -112,7 +112,7 @@ def has_failed(command: str, output: str, reported: bool | None) -> bool:
         return looks_failed(command, output)
     if reported:
         return _last_program(command) not in _ASKING or looks_failed(command, output)
-    return not _is_heard(command) and looks_failed(command, output)
+    return not _has_own_exit_code(command) and looks_failed(command, output)
 
 
 def looks_failed(command: str, output: str) -> bool:
@@ -222,9 +222,9 @@ def _reads_git(words: list[str]) -> bool:
     return words[0] == "git" and next((word for word in words[1:] if word[0] != "-"), "") in _GIT_READERS
 
 
-def _is_heard(command: str) -> bool:
+def _has_own_exit_code(command: str) -> bool:
     """Return whether the exit code of a command line is that of the command that does the work."""
-    if _UNHEARD.search(command):
+    if _IGNORED_FAILURE.search(command):
         return False
     parts = [part for part in _SEPARATOR.split(command) if part.strip()]
     piped = [_words(stage) for stage in _PIPE.split(parts[-1])[1:]] if parts else []

@@ -73,7 +73,7 @@ _ASIDE = re.compile(
 _FEWEST, _MOST = 4, 60  # words of a sentence that is kept
 
 
-class Saying(NamedTuple):
+class Statement(NamedTuple):
     """A sentence worth storing; `sure` if it is stated as a rule or a decision."""
 
     text: str
@@ -86,20 +86,20 @@ def own_words(prompt: str) -> str:
     return "\n".join(line for line in _PASTED.sub("\n", prompt).splitlines() if not _OUTPUT.search(line))
 
 
-def sayings(prompt: str) -> Iterator[Saying]:
+def statements(prompt: str) -> Iterator[Statement]:
     """Yield the rules, preferences and decisions in a prompt."""
     for sentence in _SENTENCE.split(own_words(prompt)):
         plain = sentence.strip()
         if not _FEWEST <= len(plain.split()) <= _MOST or plain.endswith(("?", ":")):
             continue
         if _DECIDED.match(plain):
-            yield Saying(plain, "decision", True)
+            yield Statement(plain, "decision", True)
         elif _RULE.match(plain):
-            yield Saying(plain, "preference", not _COMPLAINT.search(plain))
+            yield Statement(plain, "preference", not _COMPLAINT.search(plain))
         elif _HABIT.match(plain) and not _COMPLAINT.search(plain):
-            yield Saying(plain, "preference", _HERE.search(plain) is not None)
+            yield Statement(plain, "preference", _HERE.search(plain) is not None)
         elif _WISH.match(plain) and not _COMPLAINT.search(plain):
-            yield Saying(plain, "preference", False)
+            yield Statement(plain, "preference", False)
 
 
 def is_request(prompt: str) -> bool:

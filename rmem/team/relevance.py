@@ -10,6 +10,7 @@ benchmarks/team_prompts (docs/decisions/0017-telling-unasked.md)."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..index.analyser import Word, question_words
 from ..index.bm25 import idf
 from ..models import Hit, Memory
 from ..recall.explain import Explanation
-from . import intent
+from .outcomes import headline
 
 FEATURES = {
     "telling": "weight of the question's words in the memory (logarithm); related words count half",
@@ -46,6 +47,33 @@ _NEAREST = 10  # hits that a hit is compared with
 _FAR, _BEHIND = 0.3, -2.0  # the cosine and the score assumed for hits that a small store lacks
 _LONGEST = 1000  # characters of a question that are embedded
 
+# What a prompt wants, by its words. Reports of trouble and questions about how things are done profit from past
+# experience; orders for something new, and remarks about the code at hand, rarely do.
+_POLITE = r"^\W*(?:(?:please|can you|could you|now|then|let's|i want(?: you)? to|i need|we need|help me)\b[\s,:]*)*"
+_ORDER = re.compile(
+    _POLITE + r"(?:add|write|implement|create|build|generate|export|design|draft|let|make|port|migrate|convert|rename|"
+    r"explain|summari[sz]e|split|shorten|open|run|move|refactor|extract|inline|commit|push|format|show|list|print|"
+    r"delete|translate|set up|install|start|support|decode|serve|connect|schedule|introduce|provide|extend)\b",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(
+    r"\b(?:fix|bugs?|errors?|fail\w*|wrong\w*|broken?|breaks?|crash\w*|hang\w*|freez\w*|regress\w*|no longer|any ?more|"
+    r"leak\w*|lost|loses?|ignored?|unexpected\w*|does ?n[o']t|didn't|can ?not|can't|won't|panick?\w*|exception|"
+    r"traceback|stuck|corrupt\w*|nonsense|duplicat\w*|slow|not work\w*|raises|twice)\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"\?|^\W*(?:how|why|which|what|where|when|is|are|do|does|did|can|should|who|whose)\b", re.IGNORECASE)
+_AT_HAND = re.compile(
+    r"\b(?:my|mine|this (?:function|file|code|diff|decorator|snippet|script|handler|test|class|method|docstring|"
+    r"branch)|i just|above|under the cursor|our (?:own|company|internal))\b",
+    re.IGNORECASE,
+)
+_OUTPUT = re.compile(
+    r"^Traceback \(most recent|^\s*File \"|\b[A-Z]\w*(?:Error|Exception)\b: |panicked at|^\S+: (?:fatal )?error: ",
+    re.MULTILINE,
+)
+_SENTENCE = re.compile(r"(?<=[.?!])\s|\n")
+
 Table = npt.NDArray[np.float64]
 
 
@@ -65,15 +93,15 @@ def features(question: str, hits: Sequence[Hit], *, failure: bool = False) -> Ta
     question_terms = question_words(question)
     titles = [hit.text.partition("\n")[0] for hit in hits]
     embedder = static_embedder()
-    queries = np.stack([embedder.embed_query(text) for text in (intent.gist(question), question[:_LONGEST])])
+    queries = np.stack([embedder.embed_query(text) for text in (_gist(question), question[:_LONGEST])])
     cosines = embedder.embed(titles) @ queries.T
     nearest = sorted((reason.cosine or 0.0 for reason in reasons), reverse=True)[:_NEAREST]
     around = (sum(nearest) + _FAR * (_NEAREST - len(nearest))) / _NEAREST
     scores = np.array([hit.score for hit in hits] + [_BEHIND] * (_NEAREST - len(hits)))
     spread = max(1.0, float(scores.std()))  # do not exaggerate small differences between a few hits
-    order = not failure and intent.orders_new_work(question)
-    asks = not failure and intent.is_question(question)
-    at_hand = not failure and intent.is_about_code_at_hand(question)
+    order = not failure and _orders_new_work(question)
+    asks = not failure and _is_question(question)
+    at_hand = not failure and _is_about_code_at_hand(question)
     lines = []
     for hit, reason, title, (gist, whole) in zip(hits, reasons, titles, cosines.tolist(), strict=True):
         exact = {match.word for match in reason.words if match.word == match.matched}
@@ -121,3 +149,25 @@ def _row_count(rows: int, word_idf: float) -> int:
     """Return how many rows contain a word, from its idf."""
     odds = math.exp(word_idf) - 1
     return max(0, round((rows + 0.5 - 0.5 * odds) / (1 + odds)))
+
+
+def _orders_new_work(prompt: str) -> bool:
+    """Return whether a prompt orders something new ("add a spinner") and reports no trouble."""
+    return bool(_ORDER.search(prompt)) and not _TROUBLE.search(prompt)
+
+
+def _is_question(prompt: str) -> bool:
+    """Return whether a prompt is a question: "why …", "which …", or any question mark."""
+    return bool(_ASKS.search(prompt))
+
+
+def _is_about_code_at_hand(prompt: str) -> bool:
+    """Return whether a prompt is about the code before its author: "this function", "my script"."""
+    return bool(_AT_HAND.search(prompt))
+
+
+def _gist(text: str) -> str:
+    """Return the line that says what a text is about: the error of an output, the first sentence of a prompt."""
+    if _OUTPUT.search(text):
+        return headline(text)
+    return next((part for part in _SENTENCE.split(text.strip()) if part.strip()), "")

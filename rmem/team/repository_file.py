@@ -56,7 +56,6 @@ def find(path: str | Path) -> Path | None:
 
 
 def settings_of(path: str | Path) -> Settings | None:
-    """Return the settings for a folder, or None."""
     found = find(path)
     return None if found is None else read_settings(found)
 

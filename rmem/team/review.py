@@ -64,18 +64,18 @@ def pairs_of(brain: Brain, memory: Memory, where: Filter) -> Iterator[Pair]:
     vectors = memory.embeddings
     if vectors.full_vector is vectors.compressed_vector is vectors.abstract_vector is None:
         return
-    saying, is_commit = NoteFeatures.of(memory.text), Experience(memory).is_imported
+    own, is_commit = NoteFeatures.of(memory.text), Experience(memory).is_imported
     hits = brain.recall(memory.text, _NEIGHBOURS, where, mode="vector", vector=vectors.full_vector, touch=False)
     near = [hit.memory for hit in hits if hit.score >= _CLOSE and hit.memory.memory_id != memory.memory_id]
     for other in sound(near):
         if is_commit and Experience(other).is_imported:
             continue
-        sayings = {memory.memory_id: saying, other.memory_id: NoteFeatures.of(other.text)}
+        features = {memory.memory_id: own, other.memory_id: NoteFeatures.of(other.text)}
         first, second = sorted((memory, other), key=lambda note: (note.timestamp, note.memory_id))
-        why = contradiction(sayings[first.memory_id], sayings[second.memory_id])
+        why = contradiction(features[first.memory_id], features[second.memory_id])
         if why is not None:
             yield Pair(Experience(first), Experience(second), why)
-        elif says_the_same(saying, sayings[other.memory_id]):
+        elif says_the_same(own, features[other.memory_id]):
             yield Pair(Experience(first), Experience(second), "both say the same", is_same=True)
 
 

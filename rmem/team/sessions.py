@@ -26,8 +26,6 @@ _MOST = 400  # sessions whose files are kept
 
 @dataclass(slots=True)
 class SessionState:
-    """The state of one session of one agent."""
-
     agent: str
     session: str
     cwd: str = ""

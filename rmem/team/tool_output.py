@@ -34,7 +34,7 @@ def plain(output: str) -> str:
     return "\n".join(line.rpartition("\r")[2].rstrip() for line in text.split("\n"))
 
 
-def essence(output: str, limit: int = 1500) -> str:
+def excerpt(output: str, limit: int = 1500) -> str:
     """Return the lines that say what went wrong, in order, at most `limit` characters."""
     lines = fold_repeats(line for line in plain(output).splitlines() if line.strip())
     if sum(len(line) + 1 for line in lines) <= limit:

@@ -98,7 +98,7 @@ def repair(brain: Brain) -> int:
     """Remove what cannot be read from the team's memories, keeping their text; return how many were repaired."""
     mended = 0
     for memory in list(_team_memories(brain)):
-        if mended_contents(memory.contents) != memory.contents:
+        if repaired_contents(memory.contents) != memory.contents:
             mended += brain.edit(memory.memory_id, _repair) is not None
     return mended
 
@@ -106,16 +106,16 @@ def repair(brain: Brain) -> int:
 def _repair(memory: Memory | None) -> Edited | None:
     if memory is None:
         return None
-    memory.contents = mended_contents(memory.contents)
+    memory.contents = repaired_contents(memory.contents)
     return Edited(memory, "doctor", "repair")
 
 
-def mended_contents(contents: Mapping[str, Any]) -> dict[str, Any]:
+def repaired_contents(contents: Mapping[str, Any]) -> dict[str, Any]:
     """Return contents without what `check` refuses."""
     kept: dict[str, Any] = {}
     for name, value in contents.items():
         if name == PRINTS:
-            value = _mended_prints(value)
+            value = _repaired_prints(value)
         elif name == "files" and isinstance(value, list):
             value = [path for path in value if isinstance(path, str)]
         elif name == "sources" and isinstance(value, list):
@@ -131,7 +131,7 @@ def mended_contents(contents: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _mended_prints(value: Any) -> dict[str, list[int]]:
+def _repaired_prints(value: Any) -> dict[str, list[int]]:
     """Return the intact fingerprints; masked ones cannot be compared."""
     return (
         {name: hashes for name, hashes in value.items() if is_prints({name: hashes})} if isinstance(value, dict) else {}

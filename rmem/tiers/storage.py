@@ -49,7 +49,6 @@ class Fingerprint(NamedTuple):
 
     @classmethod
     def of(cls, found_rows: FilteredRows, tier: str | None = None) -> Fingerprint:
-        """Compute the fingerprint of filtered rows, or of those in one tier."""
         return found_rows.once(("fingerprint", tier), lambda: cls._compute(found_rows, tier))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Calendar arithmetic for time words: days, weeks, months, seasons and feasts as spans of local time."""
+"""Calendar arithmetic for time words: days, weeks, months, seasons and holidays as spans of local time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "weekend": 7, 
 _DAYS |= {"quarter": 91.5, "decade": 3652.5, "century": 36525}
 _YEARS = {"year": 1, "decade": 10, "century": 100}
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # first months, north of the equator
-FEASTS = {
+HOLIDAYS = {
     "christmas eve": (12, 24),
     "christmas": (12, 25),
     "new year's eve": (12, 31),
@@ -153,9 +153,9 @@ def season(name: str, now: datetime, year: int | None) -> Bounds:
     return month(year or latest(first, 1, now).year, first, 3)
 
 
-def feast(name: str, now: datetime, year: int | None) -> Bounds:
-    """Return the feast of a year, or the last one that has begun."""
-    month_number, day = FEASTS[name]
+def holiday(name: str, now: datetime, year: int | None) -> Bounds:
+    """Return the holiday of a year, or the last one that has begun."""
+    month_number, day = HOLIDAYS[name]
     if day:
         return one_day(datetime(year, month_number, day) if year else latest(month_number, day, now))
     found = nth_weekday(4, 3, month(year or now.year, month_number))

@@ -55,7 +55,7 @@ _YEAR = r"(?:19|20)\d\d(?!\d)"
 _SPELLED_DAY = "(?:" + "|".join(sorted(ORDINALS, key=len, reverse=True)).replace("-", "[ -]") + ")"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?(?!\d)"
 _SEASON = "(?:spring|summer|autumn|fall|winter)"
-_FEAST = (
+_HOLIDAY = (
     r"(?:christmas eve|christmas|new year'?s? eve|new year'?s(?: day)?|halloween|thanks ?giving|valentine'?s)(?: day)?"
 )
 _NTH = "(?:first|second|third|fourth|last|1st|2nd|3rd|4th)"
@@ -87,7 +87,7 @@ _PATTERNS = {
     "named_month": rf"(?:last|this past|this|past) {_MONTH}",
     "weekday": rf"(?:last|this past|past|this) (?:{WEEKDAY}|{_SHORT_WEEKDAY})|{WEEKDAY}",
     "short_weekday": rf"(?<=on ){_SHORT_WEEKDAY}",
-    "feast": rf"{_FEAST}(?:,? (?:of )?(?:{_YEAR}|last year))?",
+    "holiday": rf"{_HOLIDAY}(?:,? (?:of )?(?:{_YEAR}|last year))?",
     "years": rf"{_YEAR} ?[-–—] ?{_YEAR}",
     "weak_quarter": "q[1-4]",
     "weak_month": _MONTH,
@@ -318,10 +318,10 @@ def _weekday(words: str, now: datetime) -> Bounds:
     return calendar.weekday(day, now)
 
 
-def _feast(words: str, now: datetime) -> Bounds:
+def _holiday(words: str, now: datetime) -> Bounds:
     plain = re.sub("(?<=year|tine)'?s?(?= |$)", "'s", words.replace("thanks giving", "thanksgiving"))
-    name = next(name for name in calendar.FEASTS if plain.startswith(name))
-    return calendar.feast(name, now, _year_in(words, now))
+    name = next(name for name in calendar.HOLIDAYS if plain.startswith(name))
+    return calendar.holiday(name, now, _year_in(words, now))
 
 
 def _year(words: str, now: datetime) -> Bounds:
@@ -362,7 +362,7 @@ _READERS: dict[str, Callable[[str, datetime], Bounds]] = {
     "named_month": _named_month,
     "weekday": _weekday,
     "short_weekday": _weekday,
-    "feast": _feast,
+    "holiday": _holiday,
     "month": _month,
     "year": _year,
     "years": _years,
@@ -370,4 +370,4 @@ _READERS: dict[str, Callable[[str, datetime], Bounds]] = {
     "day": _day,
 }
 _RELATIVE = ("ago", "until_now", "relative_day", "unit", "named_month", "weekday", "short_weekday")
-_YEARLESS = ("days", "day_month", "month_day", "weak_month", "feast", "weak_quarter", "weak_slashes", "season")
+_YEARLESS = ("days", "day_month", "month_day", "weak_month", "holiday", "weak_quarter", "weak_slashes", "season")

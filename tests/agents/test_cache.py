@@ -460,7 +460,7 @@ def test_groups_that_are_no_longer_asked_about_cost_nothing():
         cache.fetch("k", lambda: 1, group=agent)
         cache.invalidate(f"never asked {agent}")
     gc.collect()
-    assert len(cache._lives) == 2
+    assert len(cache._generations) == 2
 
 
 def test_statistics_count_what_was_kept_and_what_was_not():
@@ -568,7 +568,7 @@ def test_many_threads_and_many_keys():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(1, 9)))
     assert cache.statistics()["size"] <= 50
-    assert not cache._flights
+    assert not cache._running
 
 
 # Coroutines

@@ -539,7 +539,6 @@ def test_the_aliases_are_the_same_objects():
         assert getattr(memory.api, name) is getattr(rmem.agents, name)
     for name in memory.config.__all__:
         assert getattr(memory.config, name) is getattr(rmem.agents, name)
-    assert sorted(rmem.agents.__all__) == sorted(rmem.agents._HOMES)
     assert dir(rmem.agents) == sorted(rmem.agents.__all__)
     with pytest.raises(AttributeError, match="no attribute 'AgentMemoryApi'"):
         _ = rmem.agents.AgentMemoryApi

@@ -10,11 +10,12 @@ import time
 
 import numpy as np
 import pytest
+from redis_cluster import RedisCluster
 
 from rmem.admin import reindex
 from rmem.agents import MemoryConfig, MemoryRetrievalException, RedisIMConfig, RedisSTMConfig
 from rmem.filters import Filter
-from rmem.testing.redis import RedisCluster, RedisServer, free_port
+from rmem.testing.redis import RedisServer, free_port
 
 
 @pytest.fixture(scope="module")

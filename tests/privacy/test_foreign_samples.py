@@ -12,12 +12,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rmem_bench.privacy.go_patterns import generate_match, python_pattern
 from rmem_bench.privacy.samples import assembled
 
 from rmem.models import Bookkeeping, Memory
 from rmem.privacy import PrivacyPolicy, scan
 from rmem.privacy.findings import SECRETS
-from rmem.privacy.go_patterns import generate_match, python_pattern
 
 FOREIGN = [
     tuple(line.replace("·", "").replace("\\n", "\n").split("\t", 1))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from redis_cluster import RedisCluster
 
 from rmem.stores.redis import RedisRecordStore
-from rmem.testing.redis import RedisCluster, RedisServer
+from rmem.testing.redis import RedisServer
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,12 @@ import threading
 import time
 
 import pytest
+from redis_cluster import RedisCluster
 
 from rmem.agents import AgentMemoryAPI, MemoryConfig
 from rmem.errors import StoreError, StoreUnreachableError
 from rmem.kv import RedisStore
-from rmem.testing.redis import RedisCluster, wait_until
+from rmem.testing.redis import wait_until
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from rmem.team.error_fixes import command_key
 from rmem.team.events import Event, EventKind
 from rmem.team.outcomes import headline, looks_failed
 from rmem.team.sessions import Sessions, SessionState
-from rmem.team.tool_output import essence, fold_repeats, signature
+from rmem.team.tool_output import excerpt, fold_repeats, signature
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 
@@ -287,14 +287,14 @@ def test_the_useful_lines_of_a_long_log_are_kept():
     log = [f"[{n}/5000] Compiling unit_{n}.c" for n in range(5000)]
     log[3000] = "src/pool.c:41:7: error: use of undeclared identifier 'retries'"
     log += ["make: *** [Makefile:12: all] Error 1"]
-    kept = essence("\n".join(log), 600)
+    kept = excerpt("\n".join(log), 600)
     assert "undeclared identifier" in kept
     assert "Error 1" in kept
     assert len(kept) <= 700
 
 
 def test_colours_and_progress_go():
-    assert essence("\x1b[31mFAILED\x1b[0m tests/a.py\n10%\r50%\r100% done") == "FAILED tests/a.py\n100% done"
+    assert excerpt("\x1b[31mFAILED\x1b[0m tests/a.py\n10%\r50%\r100% done") == "FAILED tests/a.py\n100% done"
 
 
 def test_lines_alike_are_folded():

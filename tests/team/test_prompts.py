@@ -14,12 +14,12 @@ from rmem.team.capture import Capture
 from rmem.team.dialects import dialect
 from rmem.team.events import Event, EventKind
 from rmem.team.memory import TeamMemory
-from rmem.team.prompts import is_request, sayings
+from rmem.team.prompts import is_request, statements
 from rmem.team.review import accept, undecided
 
 
 def kept(prompt):
-    return [(one.text, one.sure) for one in sayings(prompt)]
+    return [(one.text, one.sure) for one in statements(prompt)]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from rmem.errors import ConfigError, InputError
-from rmem.privacy.go_patterns import generate_match, python_pattern
 
+from .go_patterns import generate_match, python_pattern
 from .samples import read_labelled
 
 Mark = tuple[int, int, str]

@@ -10,8 +10,8 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ... import checks, config
-from ...graph import Change, Fact, Graph, Neighbour, Scope
-from ...graph.model import iso
+from ...graph import Fact, Graph, Scope
+from ...graph.model import document_of
 from ...graph.questions import memory_of
 from .. import documents, forms, graph_documents
 from ..access import Access, Reader, Writer
@@ -67,7 +67,7 @@ class PagedParameters(BaseModel):
         """Which part of a list to read: one entry more than the page shows, if there is one."""
         return {"limit": self.limit + 1, "offset": self.offset}
 
-    def page(self, key: str, found: Sequence[Any], to_document: Callable[[Any], Any]) -> Document:
+    def page(self, key: str, found: Sequence[Any], to_document: Callable[[Any], Any] = document_of) -> Document:
         """A page of a list: `found` is one more than `limit` where there is another page."""
         after = cursor_of(self.offset + self.limit) if len(found) > self.limit else None
         return {key: [to_document(item) for item in found[: self.limit]], "next_cursor": after}
@@ -171,7 +171,7 @@ def facts(access: Reader, asked: Annotated[FactsParameters, Query()]) -> Documen
     named = {"history": asked.history, "likely": asked.likely, **asked.times()}
     if asked.is_all:
         page, following = graph.facts_after(asked.place, asked.limit, **named)
-        return {"facts": _to_documents(page), "next_cursor": None if following is None else cursor_of(*following)}
+        return {"facts": document_of(page), "next_cursor": None if following is None else cursor_of(*following)}
     found = graph.facts(
         asked.subject,
         asked.relation or None,
@@ -180,7 +180,7 @@ def facts(access: Reader, asked: Annotated[FactsParameters, Query()]) -> Documen
         offset=asked.offset,
         **named,
     )
-    return asked.page("facts", found, Fact.to_dict)
+    return asked.page("facts", found)
 
 
 @router.json(
@@ -190,9 +190,8 @@ def facts(access: Reader, asked: Annotated[FactsParameters, Query()]) -> Documen
     "The sentence that states a fact, and other facts of its subject and relation",
 )
 def explain(access: Reader, fact_id: str, asked: Annotated[GraphParameters, Query()]) -> Document:
-    found = graph_of(access, asked.where).explain(fact_id)
-    document = {"fact": found.fact.to_dict(), "sentence": found.sentence, "text": found.text}
-    return {**document, "same": _to_documents(found.same), "others": _to_documents(found.others)}
+    answer: Document = document_of(graph_of(access, asked.where).explain(fact_id))
+    return answer
 
 
 @router.json("GET", "/facts/{fact_id:path}", graph_documents.FactAnswer, "One fact")
@@ -203,7 +202,7 @@ def fact(access: Reader, fact_id: str, asked: Annotated[GraphParameters, Query()
 
 @router.json("GET", "/memories/{memory_id:path}", graph_documents.FactsOfMemoryAnswer, "The facts that a memory states")
 def of_memory(access: Reader, memory_id: str, asked: Annotated[GraphParameters, Query()]) -> Document:
-    return {"facts": _to_documents(graph_of(access, asked.where).of_memory(memory_id))}
+    return {"facts": document_of(graph_of(access, asked.where).of_memory(memory_id))}
 
 
 @router.json("GET", "/neighbours", graph_documents.NeighboursAnswer, "What is connected with an entity")
@@ -216,7 +215,7 @@ def neighbours(access: Reader, asked: Annotated[NeighboursParameters, Query()]) 
         **asked.times(),
         **asked.span(),
     )
-    return asked.page("neighbours", found, _neighbour)
+    return asked.page("neighbours", found)
 
 
 @router.json("GET", "/paths", graph_documents.PathsAnswer, "The shortest ways from one entity to another")
@@ -230,7 +229,7 @@ def paths(access: Reader, asked: Annotated[PathsParameters, Query()]) -> Documen
         likely=asked.likely,
         **asked.times(),
     )
-    return {"paths": [{"names": list(item.names), "facts": _to_documents(item.facts)} for item in found]}
+    return {"paths": document_of(found)}
 
 
 @router.json(
@@ -239,7 +238,7 @@ def paths(access: Reader, asked: Annotated[PathsParameters, Query()]) -> Documen
 def timeline(access: Reader, asked: Annotated[TimelineParameters, Query()]) -> Document:
     graph = graph_of(access, asked.where)
     found = graph.timeline(asked.entity, believed=moment_of(asked.believed), **asked.span())
-    return asked.page("changes", found, _change)
+    return asked.page("changes", found)
 
 
 @router.json("GET", "/between", graph_documents.FactChangesAnswer, "What changed between two times")
@@ -249,7 +248,7 @@ def between(access: Reader, asked: Annotated[BetweenParameters, Query()]) -> Doc
     assert end is not None
     graph = graph_of(access, asked.where)
     found = graph.between(start, end, asked.entity, believed=moment_of(asked.believed), **asked.span())
-    return asked.page("changes", found, _change)
+    return asked.page("changes", found)
 
 
 @router.json(
@@ -260,9 +259,7 @@ def between(access: Reader, asked: Annotated[BetweenParameters, Query()]) -> Doc
 )
 def contradictions(access: Reader, asked: Annotated[ContradictionsParameters, Query()]) -> Document:
     found = graph_of(access, asked.where).contradictions(asked.entity, **asked.span())
-    return asked.page(
-        "contradictions", found, lambda pair: {"first": pair.first.to_dict(), "second": pair.second.to_dict()}
-    )
+    return asked.page("contradictions", found)
 
 
 @router.json("GET", "/query", graph_documents.MatchesAnswer, "The values of the variables of a pattern")
@@ -380,21 +377,6 @@ def undo(access: Writer, fact_id: str) -> Document:
     with config.acting(access.member, access.token_id), access.once():
         graph_of(access).undo(fact_id)
     return {"ids": [memory_id]}
-
-
-# What is told
-
-
-def _to_documents(found: Sequence[Fact]) -> list[Document]:
-    return [item.to_dict() for item in found]
-
-
-def _neighbour(item: Neighbour) -> Document:
-    return {"name": item.name, "outgoing": item.outgoing, "fact": item.fact.to_dict()}
-
-
-def _change(item: Change) -> Document:
-    return {"time": iso(item.time), "began": item.began, "fact": item.fact.to_dict()}
 
 
 def _count_document(item: tuple[str, int]) -> Document:

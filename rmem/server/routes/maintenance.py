@@ -27,7 +27,7 @@ from ..json_router import JsonRouter
 from ..ownership import is_known, is_visible
 from .answers import RUNNING
 
-router = JsonRouter(prefix="/workspaces/{workspace}", tags=["upkeep"], responses=RUNNING)
+router = JsonRouter(prefix="/workspaces/{workspace}", tags=["maintenance"], responses=RUNNING)
 _BINS, _MOST = 10, 200
 _NDJSON = "application/x-ndjson"
 Report = Callable[[Document], object]
@@ -38,7 +38,7 @@ Report = Callable[[Document], object]
     response_model=documents.MaintenanceAnswer,
     responses={200: {"content": {_NDJSON: {}}}},
     openapi_extra=body_schema(forms.MaintenanceForm),
-    summary="Tend the tiers, and prune what has faded",
+    summary="Rebalance the tiers, and prune what has faded",
 )
 async def maintenance(
     access: Writer,

@@ -1,4 +1,4 @@
-"""Synchronisation of the memories of a team's members."""
+"""Synchronisation of the memories of a team's members, and which repositories a workspace shares with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...team.exchange import Receiver, changes
 from ...team.notes import audience
 from ...team.repositories import Sharing
 from .. import documents, forms
-from ..access import Reader, Role, Writer
+from ..access import Admin, Reader, Role, Writer
 from ..bodies import MOST_AT_ONCE, Document
 from ..json_router import JsonRouter
 from .answers import RUNNING
@@ -63,3 +63,28 @@ def _listed(name: str, value: Any) -> list[Any]:
     if len(value) > MOST_AT_ONCE:
         raise InputError(f"{name} must hold at most {MOST_AT_ONCE} entries, got {len(value):,}", field=name)
     return value
+
+
+@router.json("GET", "/repositories", documents.RepositoriesAnswer, "Which repositories the workspace shares")
+def repositories(access: Reader) -> Document:
+    """Administrators see what was given to whom, others what was given to them."""
+    sharing = Sharing.of(access.brain)
+    if access.role < Role.ADMIN:
+        sharing.given = {who: ids for who, ids in sharing.given.items() if who == access.member}
+    return asdict(sharing)
+
+
+@router.json(
+    "PUT",
+    "/repositories",
+    documents.RepositoriesAnswer,
+    "Say which repositories the workspace shares",
+    form=forms.RepositoriesForm,
+)
+def share(access: Admin, form: Document) -> Document:
+    """`shared` null means all of them. Members receive those that they have; what is in `given` they receive although
+    they have it not. What a member has received stays there."""
+    sharing = Sharing.checked(form.get("shared"), form.get("given"))
+    sharing.keep(access.brain)
+    access.brain.store.record(access.member, "repositories", origin="rest", token=access.token_id)
+    return asdict(sharing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from typing import Annotated, Any
 
@@ -325,36 +326,21 @@ def _line(value: Any) -> bytes:
 
 def _arrow(batches: Iterable[Result]) -> Iterator[bytes]:
     pa = pyarrow()
-    sink = _Pieces()
+    sink = BytesIO()
     reader = arrow_reader(batches)
     with pa.ipc.new_stream(sink, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
-            yield sink.taken()
-    yield sink.taken()
+            yield _take(sink)
+    yield _take(sink)
 
 
-class _Pieces:
-    """Return what an Arrow writer has written since the last call."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._written: list[bytes] = []
-
-    def write(self, data: Any) -> int:
-        self._written.append(bytes(data))
-        return len(self._written[-1])
-
-    def taken(self) -> bytes:
-        written, self._written = b"".join(self._written), []
-        return written
-
-    def flush(self) -> None:
-        """Nothing waits elsewhere."""
-
-    def close(self) -> None:
-        self.closed = True
+def _take(sink: BytesIO) -> bytes:
+    """Return what was written since the last call."""
+    written = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return written
 
 
 def _shown(table: Table) -> dict[str, Any]:

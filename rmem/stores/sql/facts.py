@@ -71,10 +71,10 @@ def replace(connection: Connection, seq: int, fresh: Iterable[tuple[Any, ...]]) 
 def read(
     connection: Connection,
     vault: Vault,
-    *,
     subjects: Sequence[int] = (),
     relations: Sequence[int] = (),
     objects: Sequence[int] = (),
+    *,
     seqs: Sequence[int] = (),
     memories: Sequence[str] = (),
     within: tuple[float, float] | None = None,
@@ -257,34 +257,8 @@ def count(connection: Connection) -> int:
 class SqlFacts(FactTable, SqlStore):
     """The facts as a capability of a store."""
 
-    def facts_about(
-        self,
-        subjects: Sequence[int] = (),
-        relations: Sequence[int] = (),
-        objects: Sequence[int] = (),
-        *,
-        within: tuple[float, float] | None = None,
-        may_hold_at: float | None = None,
-        least: float = 0.0,
-        after: tuple[int, int] | None = None,
-        newest: bool = False,
-        limit: int | None = None,
-    ) -> list[StoredFact]:
-        return self._read_facts(
-            lambda connection: read(
-                connection,
-                self.vault,
-                subjects=subjects,
-                relations=relations,
-                objects=objects,
-                within=within,
-                may_hold_at=may_hold_at,
-                least=least,
-                after=after,
-                newest=newest,
-                limit=limit,
-            )
-        )
+    def facts_about(self, *ids: Sequence[int], **conditions: Any) -> list[StoredFact]:
+        return self._read_facts(lambda connection: read(connection, self.vault, *ids, **conditions))
 
     def facts_at(self, seqs: Sequence[int]) -> list[StoredFact]:
         return self._read_facts(lambda connection: read(connection, self.vault, seqs=seqs)) if seqs else []

@@ -77,7 +77,6 @@ def remove(connection: Connection, keys: Sequence[str]) -> list[str]:
 
 
 def move_to_trash(connection: Connection, codec: Codec, keys: Sequence[str], now: float, until: float) -> list[str]:
-    """Move memories to the trash."""
     kept: list[tuple[str, float, float, bytes]] = []
     for start in range(0, len(keys), _PART):
         part = list(keys[start : start + _PART])

@@ -50,7 +50,7 @@ class GroupCommit(Forking, ABC, Generic[Link]):
         try:
             with self._turn:
                 if not job.done:
-                    self._lead(job)
+                    self._commit_waiting(job)
         except BaseException:
             job.cancelled = True
             raise
@@ -58,7 +58,7 @@ class GroupCommit(Forking, ABC, Generic[Link]):
             raise job.error
         return job.result  # type: ignore[return-value]
 
-    def _lead(self, job: Job[Link, Any]) -> None:
+    def _commit_waiting(self, job: Job[Link, Any]) -> None:
         """Commit this job and all waiting ones. If this thread is interrupted, only its own job fails: the others that
         were not committed are run by their own threads."""
         waiting = [self._queue.popleft() for _ in range(len(self._queue))]

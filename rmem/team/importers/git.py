@@ -138,7 +138,6 @@ def commit_ids(root: Path) -> list[str]:
 
 
 def files_now(root: Path) -> frozenset[str]:
-    """Return the files of HEAD."""
     listing = _git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
     return frozenset(listing.split("\0")) - {""}
 
@@ -226,16 +225,16 @@ class History:
         self._subjects: set[str] = set()  # of newer commits
         self._closed: set[str] = set()  # issues that newer commits say they close
         self._learned: set[str] = set()
-        self._news: dict[str, list[str]] = {}  # changelog entries of newer commits, by the numbers that they name
+        self._entries: dict[str, list[str]] = {}  # changelog entries of newer commits, by the numbers that they name
         self._reverted: set[str] = set()  # commits that were reverted, by their ids and titles
 
     def learn(self, commit: Commit) -> Note | None:
         """Return the note of a commit; None for most."""
-        entries = (entry for number in _numbers(commit) for entry in self._news.get(number, ()))
-        commit.patch.later_news = list(dict.fromkeys(entries))
+        entries = (entry for number in _numbers(commit) for entry in self._entries.get(number, ()))
+        commit.patch.later_entries = list(dict.fromkeys(entries))
         note = self._learn(commit)
-        for number, entry in commit.patch.news_by_number():
-            self._news.setdefault(number, []).append(entry)
+        for number, entry in commit.patch.entries_by_number():
+            self._entries.setdefault(number, []).append(entry)
         return note
 
     def _learn(self, commit: Commit) -> Note | None:

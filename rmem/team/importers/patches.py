@@ -25,7 +25,7 @@ _HEADING = re.compile(r"(?i)^(?:version\b|released\b|unreleased\b|#+|[=~^-]{3,}|
 _NUMBER = re.compile(r"(?:#|GH-|:(?:issue|pr|gh|pull):`#?|/(?:issues|pull)/)(\d+)")
 _BULLET = re.compile(r"(?:[-*+•]|\d+\.)\s|$")
 _MOST_LINES, _LONGEST_LINE = 5000, 1000
-_FUNCTIONS, _TESTS, _LONGEST_NEWS, _LONGEST_TESTS = 12, 10, 600, 400
+_FUNCTIONS, _TESTS, _LONGEST_CHANGELOG, _LONGEST_TESTS = 12, 10, 600, 400
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class Patch:
 
     functions: dict[str, None] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)
-    later_news: list[str] = field(default_factory=list)
+    later_entries: list[str] = field(default_factory=list)
     """Changelog entries of newer commits about this one."""
-    _news: list[str] = field(default_factory=list)
+    _changelog: list[str] = field(default_factory=list)
     _path: str = ""
     _lines: int = 0
 
@@ -54,7 +54,7 @@ class Patch:
             if not _CHANGELOG.search(self._path):
                 self._add_code(line[1:])
             elif line[0] == "+":
-                self._news.append(line[1:].strip())
+                self._changelog.append(line[1:].strip())
 
     def _add_code(self, line: str) -> None:
         if _DOCUMENT.search(self._path) or _CHANGELOG.search(self._path):
@@ -69,10 +69,10 @@ class Patch:
         elif name and len(self.functions) < _FUNCTIONS:
             self.functions[name] = None
 
-    def news_by_number(self) -> Iterator[tuple[str, str]]:
+    def entries_by_number(self) -> Iterator[tuple[str, str]]:
         """Yield the changelog entries with each number of an issue or pull request that they name."""
         entries: list[str] = []
-        for line in self._news:
+        for line in self._changelog:
             if _BULLET.match(line) or not entries:
                 entries.append(line)
             else:
@@ -85,10 +85,10 @@ class Patch:
         """Return the lines for the memory of the commit."""
         kept = [
             line
-            for line in (*self._news, *self.later_news)
+            for line in (*self._changelog, *self.later_entries)
             if re.search(r"[A-Za-z]{3}", line) and not _HEADING.match(line)
         ]
-        news = _ROLE.sub(lambda found: found[1] or "", " ".join(kept))[:_LONGEST_NEWS].strip()
+        entries = _ROLE.sub(lambda found: found[1] or "", " ".join(kept))[:_LONGEST_CHANGELOG].strip()
         tests = ", ".join(self.tests)[:_LONGEST_TESTS]
-        parts = (("Changelog", news), ("In", ", ".join(self.functions)), ("Tests", tests))
+        parts = (("Changelog", entries), ("In", ", ".join(self.functions)), ("Tests", tests))
         return [f"{name}: {text}" for name, text in parts if text]

@@ -15,7 +15,6 @@ _READERS = {claude_code.AGENT: claude_code.read_events, codex.AGENT: codex.read_
 
 
 def transcript_folders(agent: str) -> list[Path]:
-    """Return the folders in which an agent keeps its transcripts."""
     if agent == codex.AGENT:
         home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         return [home / "sessions", home / "archived_sessions"]

@@ -64,7 +64,6 @@ class Document:
         return self._root.value
 
     def get(self, path: Sequence[Step]) -> Any:
-        """Return the value at a path, or None."""
         node = self._find(path)
         return None if node is None else node.value
 

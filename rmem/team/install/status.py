@@ -77,16 +77,16 @@ def repository_report(cwd: Path) -> dict[str, Any] | None:
     if path is None:
         return report
     try:
-        wishes = read_settings(path)
+        settings = read_settings(path)
     except ConfigError as error:
         return {**report, "problem": str(error)}
     return {
         **report,
-        "workspace": wishes.workspace,
-        "scope": wishes.scope,
-        "capture": wishes.capture,
-        "recall": wishes.recall,
-        "ignored": list(wishes.ignored),
+        "workspace": settings.workspace,
+        "scope": settings.scope,
+        "capture": settings.capture,
+        "recall": settings.recall,
+        "ignored": list(settings.ignored),
     }
 
 

@@ -57,10 +57,8 @@ def skill(home: Path) -> Whole:
 
 @cache
 def packaged_text(name: str) -> str:
-    """Read a text file of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def handlers(agent: str, events: Sequence[str], command: Command, **more: object) -> dict[str, dict[str, object]]:
-    """Build a command handler for each event."""
     return {event: {"type": "command", "command": command.hook(agent, event), **more} for event in events}

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from claude_code_plugin import marketplace, plugin, write
 
 from rmem.team.install import Command, tool
-from rmem.team.install.claude_plugin import marketplace, plugin, write
 
 ROOT = Path(__file__).parents[3]
 

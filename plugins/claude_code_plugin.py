@@ -1,5 +1,5 @@
 """The same as `rmem install claude-code` in Claude Code's own plugin format: manifest, hooks, MCP server and skill, for
-those who install from a marketplace. `python -m rmem.team.install.claude_plugin FOLDER` writes it."""
+those who install from a marketplace. `python plugins/claude_code_plugin.py FOLDER` writes it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from .claude_code import EVENTS, MATCHERS, NAME
-from .commands import SERVER, Command
-from .parts import server_of
-from .tool import MARK, SECONDS, SKILL, handlers, packaged_text
+from rmem.team.install.claude_code import EVENTS, MATCHERS, NAME
+from rmem.team.install.commands import SERVER, Command
+from rmem.team.install.parts import server_of
+from rmem.team.install.tool import MARK, SECONDS, SKILL, handlers, packaged_text
 
 ABOUT = "The team's shared memory of a codebase: what was learned, decided and fixed, shown to agents when it fits."
 HOME = "https://github.com/remanence/rmem"

@@ -134,7 +134,8 @@ def token_rules(gitleaks: str) -> list[str]:
     return kept
 
 
-if __name__ == "__main__":  # python -m rmem.privacy.go_patterns < gitleaks.toml > data/gitleaks.tsv
+# python -m rmem_bench.privacy.go_patterns < gitleaks.toml > rmem/privacy/data/gitleaks.tsv
+if __name__ == "__main__":
     import sys
 
     print("# From config/gitleaks.toml of gitleaks. Copyright (c) 2019 Zachary Rice, MIT License; see NOTICE.")
