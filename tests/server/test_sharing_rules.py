@@ -314,7 +314,7 @@ def test_a_daemon_goes_on_sharing_after_any_error_and_says_so(member, monkeypatc
     assert "last sync     never" in shown
     assert "not shared at" in shown
     assert "rmem login" in shown
-    monkeypatch.setattr("rmem.team.daemon._MEETING", 0.05)
+    monkeypatch.setattr("rmem.team.daemon._SYNC_PAUSE", 0.05)
     monkeypatch.setattr(daemon._processor, "share", _Failing(daemon))
     daemon._share()
     assert daemon._processor.share.calls == 3
@@ -334,7 +334,7 @@ def test_a_daemon_without_a_connection_complains_once(member, caplog):
     with caplog.at_level("WARNING", "rmem"):
         for _ in range(3):
             processor.share()
-    assert caplog.messages == []  # attempts within a meeting: a daemon would log them every minute
+    assert caplog.messages == []  # attempts of one sync: a daemon would log them every minute
     assert paths.log().read_text().count("not shared") == 1
 
 
