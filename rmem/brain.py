@@ -23,7 +23,7 @@ from .errors import (
 from .feedback import QUESTIONS, Feedback, Recall, Recalls, stored_question
 from .filters import Filter
 from .garbage import collect_rarely
-from .memory_builder import apply_changes, build_changes, build_memory, build_memory_of
+from .memory_builder import apply_changes, build_changes, build_memory, build_memory_of, current_time
 from .models import Hit, Hits, Memories, Memory, Vector, id_of
 from .privacy.choice import PrivacySpec, policy_of
 from .recall.feedback import LearnedFeedback
@@ -194,7 +194,8 @@ class Brain(Closing):
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise checks.refuse("items", "a list of mappings of remember's arguments", items)
         total = len(items) if isinstance(items, Sequence) else None
-        drafts: Iterable[Memory] = (self._item(at, item) for at, item in enumerate(items))
+        now = current_time()
+        drafts: Iterable[Memory] = (self._item(at, item, now) for at, item in enumerate(items))
         if total is not None:
             drafts = list(drafts)
             if any(draft.embeddings.full_vector is not None for draft in drafts):
@@ -207,11 +208,11 @@ class Brain(Closing):
         self.store.compact()
         return kept
 
-    def _item(self, at: int, item: NewMemory | Mapping[str, Any]) -> Memory:
+    def _item(self, at: int, item: NewMemory | Mapping[str, Any], now: float) -> Memory:
         if not isinstance(item, dict) and not isinstance(item, Mapping):
             raise checks.refuse(f"item {at}", "a mapping of remember's arguments", item)
         try:
-            return self.cleaned(build_memory_of(item))
+            return self.cleaned(build_memory_of(item, now))
         except InputError as error:
             raise type(error)(f"item {at}: {error}", field=error.field) from None
 

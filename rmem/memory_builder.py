@@ -33,13 +33,19 @@ def check_argument(name: str, value: object, field: str | None = None) -> Any:
     return _ARGUMENTS[name].check_new(field or name, value)
 
 
+def current_time() -> float:
+    """Return the time to a microsecond, so that `memory.when` is it exactly."""
+    return round(time.time(), 6)
+
+
 def build_memory(**fields: object) -> Memory:
     """Build a checked memory from the arguments of `remember`, without vector and id unless they are given."""
     return build_memory_of(fields)
 
 
-def build_memory_of(fields: Mapping[str, Any]) -> Memory:
-    """Build a memory from a mapping of the arguments of `remember`; refuse other keys."""
+def build_memory_of(fields: Mapping[str, Any], now: float | None = None) -> Memory:
+    """Build a memory from a mapping of the arguments of `remember`; refuse other keys. `now` is its time if it names
+    none: memories that came together have one, so that none of them is newer than another."""
     if "text" not in fields:  # the text may be there under a misspelt name
         checks.known_fields("a memory to remember", fields, WRITABLE)
     text, own, vector = fields.get("text"), fields.get("metadata"), fields.get("vector")
@@ -52,7 +58,7 @@ def build_memory_of(fields: Mapping[str, Any]) -> Memory:
             raise InputError(
                 f"metadata must not hold the key {EARLIER!r}: earlier texts are kept there", field="metadata"
             )
-    now = time.time()
+    now = current_time() if now is None else now
     bookkeeping = Bookkeeping(now, now)
     embeddings = Embeddings(None if vector is None else unit_vector("vector", vector))
     memory = Memory("", "default", -1, now, contents, bookkeeping, embeddings, contents["text"])

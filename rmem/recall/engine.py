@@ -16,9 +16,10 @@ from ..index.filtered_rows import FilteredRows, nearest_rows
 from .candidates import gather_candidates
 from .explain import Explanation
 from .fusion import scale_of, standardise
-from .hybrid import Hybrid, QueryVector, Ranked
+from .hybrid import Hybrid, QueryVector
 from .phrases import allowed_rows
 from .question import Question
+from .ranked import Ranked
 from .relevance import SIGNALS, WEIGHTS, relevance, signals
 from .settings import RecallSettings
 from .words import QuestionWords

@@ -4,22 +4,19 @@ facts that answers the question (`fact_paths`) is among the hits although the qu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ..facts.model import SURE, StoredFact
 from ..facts.relations import has_many
 from .explain import Explanation
 from .fact_paths import FactPath, FactSearch, FactSource, Inside, Similarity, newest_first
-from .hybrid import Ranked
+from .ranked import UNRANKED, Ranked, add_note, match_scores_to_order
 
 DEPTH = 16  # rows whose facts are compared, even if k is smaller
 _MIN_ANSWER = 0.6  # share of the question that a chain must explain to come first
 _MIN_HELP = 0.45  # ... to be among the hits
 _NEAR_BEST = 0.7  # least share of the best score for further chains
 _MAX_FACTS_OF_ROW = 8  # a memory with more facts is not about a single one
-
-_UNRANKED = float("-inf")
 
 Texts = Callable[[Sequence[int]], dict[int, str]]
 """Reads the texts of rows by seq; removed rows are missing."""
@@ -47,7 +44,7 @@ def rank_by_facts(ranked: list[Ranked], question: str, count: int, inputs: FactR
     paths = fact_search.paths()
     if paths:
         ranked = _insert_evidence(ranked, paths, fact_search, count, inputs)
-    return _match_scores_to_order(ranked)[:count]
+    return match_scores_to_order(ranked, "graph")[:count]
 
 
 def _promote_newest(ranked: list[Ranked], fact_search: FactSearch, inputs: FactRanking) -> list[Ranked]:
@@ -72,7 +69,7 @@ def _promote_newest(ranked: list[Ranked], fact_search: FactSearch, inputs: FactR
             order[place] = fact.seq
         for fact in newest[1:]:
             if fact.object != newest[0].object and fact.valid_from <= newest[0].valid_from:
-                rows[fact.seq] = _add_note(rows[fact.seq], f"replaced by {newest[0].object_name}")
+                rows[fact.seq] = add_note(rows[fact.seq], f"replaced by {newest[0].object_name}")
     return [rows[seq] for seq in order]
 
 
@@ -120,8 +117,8 @@ def _insert_evidence(
             if seq not in texts:
                 continue
             reason = None if not ranked or ranked[0].explanation is None else Explanation("hybrid", {})
-            row = Ranked(seq, _UNRANKED, 0.0, reason)
-        row = _add_note(row, str(path))
+            row = Ranked(seq, UNRANKED, 0.0, reason)
+        row = add_note(row, str(path))
         inserted.append(row._replace(relevance=max(row.relevance, min(fact_search.share(path), 0.95))))
     known = {row.seq for row in (*first, *inserted)}
     return [
@@ -129,27 +126,3 @@ def _insert_evidence(
         *(row for row in inserted if row.seq not in {best_row.seq for best_row in first}),
         *(row for row in ranked if row.seq not in known),
     ]
-
-
-def _add_note(row: Ranked, note: str) -> Ranked:
-    """Add a note to the explanation of a row, if it has one."""
-    if row.explanation is None:
-        return row
-    return row._replace(explanation=replace(row.explanation, notes=[*row.explanation.notes, note]))
-
-
-def _match_scores_to_order(rows: list[Ranked]) -> list[Ranked]:
-    """Raise scores to match the order: a moved row gets the score of the row below it. The components of a score still
-    add up to it."""
-    found: list[Ranked] = []
-    below = min((row.score for row in rows if row.score != _UNRANKED), default=0.0)
-    for row in reversed(rows):
-        score = below = max(row.score, below)
-        if score != row.score:
-            reason = row.explanation
-            if reason is not None:
-                others = sum(value for name, value in reason.components.items() if name != "graph")
-                reason = replace(reason, components={**reason.components, "graph": score - others})
-            row = row._replace(score=score, explanation=reason)
-        found.append(row)
-    return found[::-1]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..feedback import Feedback, hash_question
 from ..forks import new_lock
 from ..index.bits import VectorColumns
-from .hybrid import Ranked
+from .ranked import Ranked
 
 if TYPE_CHECKING:
     from ..stores.base import RecordStore

@@ -17,8 +17,10 @@ from ..index.text_features import TELLS_TIME
 from . import context
 from .explain import Explanation
 from .fusion import scale_of, standardise
+from .newer import DEPTH, newest_first
 from .phrases import rows_with_phrase
 from .question import Question, is_open, without_names
+from .ranked import Ranked, add_note, match_scores_to_order
 from .relevance import SIGNALS, WEIGHTS, relevance, signals
 from .settings import RecallSettings
 from .words import QuestionWords
@@ -43,15 +45,6 @@ def _merge_sorted(positions: Sequence[Positions]) -> Positions:
     """Merge positions: distinct, ascending."""
     every = np.sort(np.concatenate(positions))
     return every[np.append(True, every[1:] != every[:-1])] if every.size else every
-
-
-class Ranked(NamedTuple):
-    """A row by its seq, with its score."""
-
-    seq: int
-    score: float
-    relevance: float
-    explanation: Explanation | None
 
 
 class _ScoredCandidates(NamedTuple):
@@ -111,7 +104,7 @@ class Hybrid:
         total = scored.total
         if allowed is not None:
             total = np.where(allowed[at], total, -np.inf)
-        best = top(total, count)
+        best = top(total, max(count, DEPTH) if self.settings.newer else count)
         best = best[total[best] > -np.inf]
         if not best.size:
             return []
@@ -120,7 +113,7 @@ class Hybrid:
         likely = relevance(found, weights, of_another).tolist()
         seqs = self.found_rows.seq[at[best]].tolist()
         rows = zip(best.tolist(), at[best].tolist(), seqs, total[best].tolist(), likely, found.tolist(), strict=True)
-        return [
+        ranked = [
             Ranked(
                 seq,
                 score,
@@ -129,6 +122,24 @@ class Hybrid:
             )
             for number, place, seq, score, likelihood, shown in rows
         ]
+        return self._newest_first(ranked, at[best], total[best])[:count]
+
+    def _newest_first(self, ranked: list[Ranked], at: Positions, scores: Scores) -> list[Ranked]:
+        """Put newer rows before older ones that they replace; they are as likely to answer as these."""
+        if not self.settings.newer or len(ranked) < 2:
+            return ranked
+        at, scores = at[:DEPTH], scores[:DEPTH]
+        order = newest_first(self.found_rows, self.question, at, scores, self.words.holds(at), self.settings.newer)
+        if order == sorted(order):
+            return ranked
+        moved = []
+        for place, number in enumerate(order):
+            row = ranked[number]
+            passed = [ranked[other].relevance for other in order[place + 1 :] if other < number]
+            row = row._replace(relevance=max([row.relevance, *passed]))
+            was_passed = any(other > number for other in order[:place])
+            moved.append(add_note(row, "a newer memory about the same comes first") if was_passed else row)
+        return match_scores_to_order([*moved, *ranked[len(order) :]], "newer")
 
     def _signals(
         self, at: Positions, scores: Scores, competing: Scores

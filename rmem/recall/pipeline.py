@@ -22,8 +22,8 @@ from .engine import MODES, rank
 from .fact_paths import FactSource, cached_similarity
 from .facts import DEPTH, FactRanking, rank_by_facts
 from .feedback import MAX_MOVED, LearnedFeedback, rank_by_feedback
-from .hybrid import Ranked
 from .question import Question, parse_question
+from .ranked import Ranked
 from .settings import RecallSettings, with_dense
 
 if TYPE_CHECKING:

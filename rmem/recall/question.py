@@ -33,6 +33,16 @@ _EMPTY_WORDS = frozenset(
     last next day days week weeks weekend month months year years today yesterday ago recent recently lately
     latest""".split()
 )
+_ASKS = r"^\W*(?:\w+\W+){0,3}?(?:what|which|where|who|whose|when|how)"
+_PRESENT = re.compile(
+    _ASKS + r"(?:['’]s\b|\b.*?\b(?:is|are|am|do|does|should|now|current(?:ly)?|latest|newest)\b)"
+    r"|\b(?:jetzt|derzeit|momentan|aktuell\w*|maintenant|actuellement|ahora|actualmente|сейчас|теперь)\b"
+    r"|现在|目前|当前|现时|現在|今は|الآن"
+)
+_PAST = lazy_pattern(
+    r"\b(?:did|was|were|had|been|used to|previous\w*|before|original\w*|first|ever|last|ago|earlier|so far|since|"
+    r"mention\w*|said|told|talk\w*|discuss\w*|conversation\w*)\b|\b(?:19|20)\d\d\b"
+)
 _MAX_QUOTED = 8  # phrases; more are a pasted file, which emphasises none
 _DATA = lazy_pattern(r'"\s*:\s*["\[{\d]')  # `"level": "error"`: pasted JSON quotes everything
 _ONE_QUESTION = lazy_pattern(r"[^?？]+[?？](?=\s|$|[^\x00-\x7f])")  # not `?_sort=`
@@ -89,6 +99,8 @@ class Question:
     asks_time: bool
     asks_own: bool
     """Whether it is about what its author said, not about what others replied."""
+    is_present: bool
+    """Whether it asks what holds now."""
     is_output: bool
     """Whether it begins like a pasted output and not with what it is about."""
     parts: tuple[Question, ...] = ()
@@ -128,16 +140,19 @@ def _parse(text: str, now: datetime, must: Sequence[str], must_not: Sequence[str
     head = text[:2000]
     lowered = head.lower()
     span = time_span(head, now)
+    words = tuple(word for word in question_words(text) if not word.stop)
     return Question(
         text=text.strip(),
         topic=_without_asking(_without_time(text, span)),
-        words=tuple(word for word in question_words(text) if not word.stop),
+        words=words,
         must=_phrases(must),
         must_not=_phrases(must_not),
         quoted=_quoted_phrases(text),
         span=span,
         asks_time=bool(_ASKS_TIME.search(lowered)),
         asks_own=bool(_ABOUT_ASKER.search(lowered)) and not _BY_ANOTHER.search(lowered),
+        # Two words, such as "staging port", name a thing and what is wanted of it.
+        is_present=(len(words) == 2 or _PRESENT.search(lowered) is not None) and not _PAST.search(lowered),
         is_output=_OUTPUT.match(text) is not None,
     )
 

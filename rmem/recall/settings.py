@@ -38,6 +38,9 @@ class RecallSettings:
     a time, if the question asks for one."""
     time_words: str = "boost"
     """What time words in a question do: "boost" raises memories of that time, "filter" leaves out all others."""
+    newer: float = 3.0
+    """How far a newer memory may be behind an older one about the same thing to come before it, if the question asks
+    what holds now; half of it for turns of a conversation."""
     importance: float = 1.0
     """Added times the importance above its default of 0.5."""
     facts: float = 0.6

@@ -134,6 +134,16 @@ class QuestionWords:
             add_and_clear(scratch, total, at)
         return total[: found_rows.size]
 
+    def holds(self, at: npt.NDArray[np.int64]) -> Scores:
+        """Return a row for each word: 1 where one of some rows contains the word itself, not a similar one."""
+        found = np.zeros((len(self._parts), at.size), np.float32)
+        for part, holds in zip(self._parts, found, strict=True):
+            for number in range(part.first, part.first + part.own):
+                rows, _ = self._scored.part(number, number + 1)
+                if rows.size:
+                    holds[rows[np.minimum(np.searchsorted(rows, at), rows.size - 1)] == at] = 1
+        return found
+
     def matches(self, at: int) -> list[WordMatch]:
         """Return the words that a row matches, each by its best term."""
         matched = []

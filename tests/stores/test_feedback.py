@@ -97,8 +97,9 @@ def test_feedback_goes_with_its_memory(brain):
     hits = brain.recall(QUESTION, k=6)
     brain.feedback(hits, memory_id="tuesday", useful=True)
     raised = scores(brain)["tuesday"]
+    when = brain.get("tuesday").when
     brain.forget("tuesday")
-    brain.remember(TEXTS["tuesday"], id="tuesday")
+    brain.remember(TEXTS["tuesday"], id="tuesday", when=when)
     assert scores(brain)["tuesday"] < raised - MOST / 4
     assert not [one for one in brain.store.feedback() if one.memory_id == "tuesday"]
 
@@ -134,8 +135,9 @@ def test_another_process_learns_from_it(tmp_path: Path) -> None:
         second = order(other)[1]
         brain.feedback(brain.recall(QUESTION, k=6), memory_id=second, useful=True)
         assert order(other)[0] == second
+        when = brain.get(second).when
         brain.forget(second)
-        brain.remember(TEXTS[second], id=second)
+        brain.remember(TEXTS[second], id=second, when=when)
         assert order(other)[0] != second
 
 
