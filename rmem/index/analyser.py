@@ -463,6 +463,12 @@ def question_words(text: str) -> list[Word]:
     return _without_lone_characters(list(found.values()))
 
 
+def stemmed_hashes(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Return, for plain English words, the term of the stem and that of the word as written."""
+    stems = _stemmer("english").stemWords(list(words))
+    return [(compute_hash(stem), compute_hash(word)) for stem, word in zip(stems, words, strict=True)]
+
+
 def _without_lone_characters(words: list[Word]) -> list[Word]:
     """Drop single characters of a script without spaces that occur in a pair of the question."""
     texts = [word.text for word in words if len(word.text) == 2 and not word.text.isascii()]

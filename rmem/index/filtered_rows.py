@@ -283,14 +283,23 @@ class FilteredRows:
         """Return, for question words that few memories contain, (term, word, cosine) of words in the memories that are
         close in meaning."""
         with self._index.changing():  # embeds the words of the newest rows
-            held = self._postings.row_counts([term for word in words for term in word.hashes])
-            columns = self._index.columns
-            if columns.dead:  # some of the few rows with a word may be dead
-                for term in [term for term, count in held.items() if count <= _COUNTED]:
-                    found = self._postings.lookup([term])
-                    held[term] = 0 if found is None else int(columns["alive"][found[0]].sum())
-            rare = rare_words(words, held, self._end - columns.dead)
+            held = self._count([term for word in words for term in word.hashes])
+            rare = rare_words(words, held, self._end - self._index.columns.dead)
             return dict(zip(rare, self._vocabulary.relatives(rare), strict=True))
+
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]:
+        """Return the number of rows of the whole store with each term, exact if it is small."""
+        with self._lock:
+            return self._count(terms)
+
+    def _count(self, terms: Sequence[int]) -> dict[int, int]:
+        held = self._postings.row_counts(terms)
+        columns = self._index.columns
+        if columns.dead:
+            for term in [term for term, count in held.items() if 0 < count <= _COUNTED]:
+                found = self._postings.lookup([term])
+                held[term] = 0 if found is None else int(columns["alive"][found[0]].sum())
+        return held
 
     @property
     def dimension(self) -> int | None:

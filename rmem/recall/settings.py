@@ -22,7 +22,7 @@ class RecallSettings:
     dense: float | None = None
     """Weight of vectors, 0 to 1; words have the rest. None: that of the embedder, 0.4 or 0.5 for a transformer."""
     similar: float = 0.7
-    """Weight of a word of similar meaning, times its cosine to the question word."""
+    """Weight of a word of similar meaning, times its cosine to the question word, and of one that was misspelt."""
     context: float = 0.2
     """Weight of the turns around a turn: what each of them lends to it, twice that if it answers a question, three
     times for the best turn of its session."""

@@ -16,6 +16,7 @@ from .context import dependence
 from .explain import WordMatch
 from .question import Question
 from .settings import RecallSettings
+from .spelling import meant_words
 
 Scores = npt.NDArray[np.float32]
 
@@ -39,6 +40,8 @@ class SimilarWords(Protocol):
     """A source of words in the memories that are similar to question words."""
 
     def relatives(self, words: Sequence[Word]) -> dict[str, list[tuple[int, str, float]]]: ...
+
+    def row_counts(self, terms: Sequence[int]) -> dict[int, int]: ...
 
 
 class QuestionTerms(NamedTuple):
@@ -78,7 +81,7 @@ def question_terms(
     words = [word for word in question.words if kept is None or not word.text.isalnum() or word.text in kept]
     related: dict[str, list[tuple[int, str, float]]] = {}
     if soft and settings.similar and len(words) <= _SOFT_UP_TO:
-        related = source.relatives(words)
+        related = source.relatives(words) | meant_words(words, source.row_counts)
     weights = [1.0] * len(words) if question.is_output else emphases(len(words))
     for word, emphasis in zip(words, weights, strict=True):
         part = WordTerms(word.text, [word.text] * len(word.hashes), len(word.hashes), len(terms), emphasis)
