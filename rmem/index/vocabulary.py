@@ -17,6 +17,7 @@ WordVectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 _LIMIT = 32_768  # words with a vector; later ones still match exactly
 _FEW, _FEW_IN, _MANY = 8, 0.01, 64  # a word in more rows than 1 % of all, but 8 to 64, needs no similar words
 _FLOOR, _MOST = 0.3, 8  # least cosine of similar words, and most of them for one word
+_SHORT_FOR, _LONGEST_ABBREVIATION = 0.9, 6  # closeness of an abbreviation and its word, and its letters
 _REACH = 0.4  # largest share of differing sign bits of similar words; 0.5 is unrelated
 
 
@@ -28,8 +29,24 @@ def rare_words(words: Sequence[Word], held: Mapping[int, int], rows: int) -> lis
 
 
 def is_plain_word(word: str) -> bool:
-    """Whether a word may have similar words: it consists of letters."""
-    return len(word) > 2 and word.isalpha()
+    """Whether a word of a memory may be similar to others: it consists of letters."""
+    if word.isalpha():
+        return len(word) > 2 or (len(word) == 2 and word.isascii())
+    return len(word) in (3, 4) and word[1:-1].isdigit() and (word[0] + word[-1]).isalpha()  # "k8s", "a11y"
+
+
+def _may_have_relatives(word: str) -> bool:
+    """Whether a word of a question may be similar to others: "k8s" too, but no number."""
+    return len(word) > 1 and word[0].isalpha() and word.isalnum()
+
+
+def abbreviates(short: str, long: str) -> bool:
+    """Whether a word may stand for a longer one: "db" for "database", "config" for "configuration", "k8s" for
+    "kubernetes"."""
+    if short[0] != long[0] or len(long) < len(short) + 2 or len(short) > _LONGEST_ABBREVIATION:
+        return False
+    letters = iter(long)
+    return all(letter in letters for letter in short if not letter.isdigit())
 
 
 class PackedWords(NamedTuple):
@@ -140,17 +157,23 @@ class Vocabulary:
             return [[] for _ in words]
         if len(self._relatives) > 8192:
             self._relatives.clear()
-        fresh = [word for word in words if word not in self._relatives and is_plain_word(word)]
+        fresh = [word for word in words if word not in self._relatives and _may_have_relatives(word)]
         if fresh:
             near = self._columns.nearby(self._vectors_of(fresh), _REACH)
             for word, (rows, cosines) in zip(fresh, near, strict=True):
-                self._relatives[word] = self._nearest(rows, cosines)
+                self._relatives[word] = self._nearest(word, rows, cosines)
         return [self._relatives.get(word, []) for word in words]
 
-    def _nearest(self, rows: npt.NDArray[np.int64], cosines: npt.NDArray[np.float32]) -> list[tuple[int, str, float]]:
+    def _nearest(
+        self, word: str, rows: npt.NDArray[np.int64], cosines: npt.NDArray[np.float32]
+    ) -> list[tuple[int, str, float]]:
         close = np.flatnonzero(cosines >= _FLOOR)
-        best = close[top(cosines[close], _MOST)]
+        rows, closeness = rows[close], cosines[close].copy()
+        for at, row in enumerate(rows.tolist()):
+            if abbreviates(word, self._words[row]) or abbreviates(self._words[row], word):
+                closeness[at] = max(closeness[at], _SHORT_FOR)
+        best = top(closeness, _MOST)
         return [
             (self._hashes[row], self._words[row], cosine)
-            for row, cosine in zip(rows[best].tolist(), cosines[best].tolist(), strict=True)
+            for row, cosine in zip(rows[best].tolist(), closeness[best].tolist(), strict=True)
         ]

@@ -6,6 +6,7 @@ import pytest
 
 from rmem import Brain, Filter
 from rmem.index.analyser import question_words
+from rmem.index.vocabulary import abbreviates
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +36,41 @@ def test_a_word_that_many_memories_hold_has_none(garage):
 
 def test_a_word_that_no_memory_holds_has_relatives(garage):
     assert "car" in [word for _, word, _ in _relatives(garage, "vehicle")["vehicle"]]
+
+
+@pytest.mark.parametrize(
+    ("note", "question", "matched"),
+    [
+        ("Our production database runs on PostgreSQL", "which DB is it?", "database"),
+        ("The DB password rotates every month", "database credentials", "db"),
+        ("We deploy to Kubernetes with Helm", "k8s setup", "kubernetes"),
+        ("We use k8s on two clouds", "which kubernetes provider?", "k8s"),
+        ("Env vars are in a file of their own", "where are the environment variables?", "env"),
+        ("parse_config() reads the TOML file", "how is the configuration read?", "config"),
+    ],
+)
+def test_abbreviations_stand_for_their_words(note, question, matched):
+    with Brain(":memory:") as brain:
+        brain.remember_many(
+            [{"text": note, "id": "right"}, {"text": "Lunch is at noon"}, {"text": "The cat is called Ada"}]
+        )
+        first = brain.recall(question, k=1, explain=True, settings={"dense": 0})[0]
+    assert first.id == "right"
+    assert matched in {match.matched for match in first.explanation.words}
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "expected"),
+    [
+        ("db", "database", True),
+        ("k8s", "kubernetes", True),
+        ("config", "configuration", True),
+        ("msg", "message", True),
+        ("doc", "docs", False),  # the stem finds it
+        ("base", "database", False),
+        ("dt", "database", True),
+        ("tab", "database", False),
+    ],
+)
+def test_an_abbreviation_has_the_first_letter_and_others_in_order(short, long, expected):
+    assert abbreviates(short, long) is expected
