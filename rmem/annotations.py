@@ -66,7 +66,7 @@ class FilterFields(TypedDict, total=False):
     actor: Names
     place: Names
     tier: Tier | Sequence[Tier]
-    tags: Mapping[str, str]
+    tags: Mapping[str, Names]
     attributes: Mapping[str, Any]
     min_step: int
     max_step: int

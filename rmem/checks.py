@@ -250,6 +250,15 @@ def labels(field: str, value: object) -> dict[str, str]:
     return result
 
 
+def wanted_labels(field: str, value: object) -> dict[str, str | tuple[str, ...]]:
+    """Check tags to filter by: names to a text, or to a list of texts of which any matches."""
+    if not isinstance(value, Mapping):
+        raise refuse(field, "a mapping of names to texts or lists of texts", value)
+    several = {key: names(f"{field}[{key!r}]", item) for key, item in value.items() if isinstance(item, list | tuple)}
+    single = labels(field, {key: item for key, item in value.items() if key not in several})
+    return {key: several[key] if key in several else single[key] for key in value}
+
+
 def json_object(field: str, value: object) -> dict[str, Any]:
     """Check a mapping that JSON can store and return unchanged."""
     if not isinstance(value, dict) and not isinstance(value, Mapping):

@@ -22,7 +22,7 @@ Point = tuple[float, ...]
 class Filter:
     """Selects memories. Every given field must match; a list of names matches any of them.
 
-        Filter(agent="swe-01", type=["error_fix", "decision"], tags={"repo": "data-pipeline"})
+        Filter(agent="swe-01", type=["error_fix", "decision"], tags={"repo": ["data-pipeline", "web-app"]})
         Filter(attributes={"inventory.wood": 5}, min_step=1000, max_step=2000)
         Filter(near=(10, 20), radius=5, since="two weeks ago")
 
@@ -35,7 +35,7 @@ class Filter:
     actor: Names | None = None
     place: Names | None = None
     tier: Names | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str | Names] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     min_step: int | None = None
     max_step: int | None = None
@@ -57,7 +57,7 @@ class Filter:
         for tier in self.tier or ():
             checks.one_of("tier", tier, TIERS)
         if self.tags != {}:
-            put("tags", checks.labels("tags", self.tags))
+            put("tags", checks.wanted_labels("tags", self.tags))
         if self.attributes != {}:
             attributes = checks.json_object("attributes", self.attributes)
             put("attributes", {path: _canonical(value) for path, value in attributes.items()})
@@ -153,7 +153,7 @@ class Filter:
             and (not self.actor or memory.actor in self.actor)
             and (not self.place or memory.place in self.place)
             and (not self.tier or memory.tier in self.tier)
-            and all(memory.tags.get(key) == value for key, value in self.tags.items())
+            and all(memory.tags.get(key) in alternatives(value) for key, value in self.tags.items())
             and all(
                 attribute_text(path, value) in attribute_texts(memory.contents)
                 for path, value in self.attributes.items()
@@ -185,6 +185,11 @@ class Filter:
 _FIELDS = [f.name for f in fields(Filter)]
 _key = json.JSONEncoder(sort_keys=True).encode
 _json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder for every memory
+
+
+def alternatives(wanted: str | Names) -> Names:
+    """Return the values of a tag that match."""
+    return (wanted,) if isinstance(wanted, str) else wanted
 
 
 def attribute_text(path: str, value: object) -> str:

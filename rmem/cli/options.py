@@ -47,7 +47,8 @@ _FILTERS: tuple[Callable[[Function], Function], ...] = (
     click.option("--actor", multiple=True, metavar="NAME", help="Only what this actor said or did; repeatable."),
     click.option("--place", multiple=True, metavar="NAME", help="Only memories of this place; repeatable."),
     click.option("--tier", multiple=True, type=click.Choice(["stm", "im", "ltm"]), help="Only this tier; repeatable."),
-    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only with this tag; all of several."),
+    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE",
+                 help="Only with this tag; all of several, any value of one key."),
     click.option(
         "--attr", "attributes", multiple=True, metavar="PATH=VALUE", help="Only with this value in its metadata."
     ),
@@ -66,7 +67,11 @@ def filter_of(options: dict[str, Any]) -> dict[str, Any]:
     """Build a filter for Brain from the options of `filter_options`; ignore those not given."""
     where = {key: value for key, value in options.items() if value not in (None, ())}
     if "tags" in where:
-        where["tags"] = pairs("--tag", where["tags"])
+        tags: dict[str, list[str]] = {}
+        for tag in where["tags"]:
+            for key, value in pairs("--tag", (tag,)).items():
+                tags.setdefault(key, []).append(value)
+        where["tags"] = tags
     if "attributes" in where:
         where["attributes"] = values("--attr", where["attributes"])
     if "near" in where:

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..filters import Filter, written
+from ..filters import Filter, alternatives, written
 from ..models import TIERS
 from .analyser import plain, term_hash
 from .arrays import distinct, starts_of_runs, struct_packer
@@ -362,11 +362,11 @@ class Columns:
         """Return the rows inside the filter and without some flags, ascending; None for all if none is dead."""
         rows = self._from_groups(where)
         without &= self.flags
-        for alternatives in required_hashes(where):
+        for hashes in required_hashes(where):
             if rows is None:
-                rows = distinct(attribute_hashes.lookup(alternatives)[0]).astype(np.int64)
+                rows = distinct(attribute_hashes.lookup(hashes)[0]).astype(np.int64)
             else:
-                rows = rows[distinct(attribute_hashes.within(alternatives, rows)[0])]
+                rows = rows[distinct(attribute_hashes.within(hashes, rows)[0])]
         if rows is None and not self.dead and not without and not _needs_columns(where):
             return None
         keep = self["alive"] if rows is None else self["alive"][rows]
@@ -451,7 +451,7 @@ def _needs_columns(where: Filter) -> bool:
 
 def required_hashes(where: Filter) -> list[list[int]]:
     """Return the attribute hashes that a row must have: one of each list."""
-    required = [[_tag_hash(key, value)] for key, value in where.tags.items()]
+    required = [[_tag_hash(key, value) for value in alternatives(wanted)] for key, wanted in where.tags.items()]
     required += [[attribute_hash(path, value)] for path, value in where.attributes.items()]
     if where.place:
         required.append([_place_hash(place) for place in where.place])

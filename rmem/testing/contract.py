@@ -135,6 +135,7 @@ FILTERS = (
     {"actor": "alice"},
     {"tags": {"repo": "r1"}},
     {"tags": {"repo": "r1", "kind": "odd"}},
+    {"tags": {"repo": ["r1", "r2", "r99"], "kind": "odd"}},
     {"attributes": {"count": 3}},
     {"attributes": {"count": 3.0}},
     {"attributes": {"deep.flag": True}},
