@@ -314,7 +314,7 @@ def test_json_and_a_table_cannot_both_be_printed(three: Rmem, command: tuple[str
 
 
 def test_a_tag_given_twice_means_either_value(three: Rmem) -> None:
-    three("update", "one", "--tag", "repo=api")
-    both = three("list", "--tag", "repo=api", "--tag", "repo=pay", "--json").json
+    three("update", "three", "--tag", "repo=api")
+    both = three("list", "--tag", "repo=api", "--tag", "repo=pay", "--json").json["memories"]
     assert {one["tags"]["repo"] for one in both} == {"api", "pay"}
-    assert three("list", "--tag", "repo=api", "--tag", "repo=pay", "--tag", "no=where", "--json").json == []
+    assert three("list", "--tag", "repo=api", "--tag", "repo=pay", "--tag", "no=where", "--json").json["memories"] == []
